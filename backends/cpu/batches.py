@@ -44,13 +44,13 @@ def shared(run: Run, matrices: Array) -> tuple[Array, ...]:
     if count < threads or threads < 2 or count * (_CALL + _STEP * m * n * min(m, n)) < _WORTH_THREADS:
         return run(matrices)
     parts = np.array_split(matrices.reshape(count, m, n), threads)
-    found: list[Any] = [None] * threads
+    results: list[Any] = [None] * threads
 
     def compute(part: int) -> None:
         try:
-            found[part] = run(parts[part])
+            results[part] = run(parts[part])
         except Exception as error:
-            found[part] = error
+            results[part] = error
 
     # In a copy of the context, so that NumPy's settings for errors (`np.errstate`) hold there, too.
     others = [threading.Thread(target=copy_context().run, args=(compute, part)) for part in range(1, threads)]
@@ -60,10 +60,10 @@ def shared(run: Run, matrices: Array) -> tuple[Array, ...]:
         compute(0)
         for thread in others:
             thread.join()
-    for part in found:
+    for part in results:
         if isinstance(part, Exception):
             raise part
     return tuple(
         np.concatenate(each).reshape(*matrices.shape[:-2], *each[0].shape[1:])
-        for each in zip(*found, strict=True)
+        for each in zip(*results, strict=True)
     )

@@ -69,9 +69,9 @@ def named(value: str) -> Blas:
 
 
 def _of_mkl() -> Blas:
-    found = mkl.load()
-    single, double, fortran = _products(found.library)
-    return Blas(f"MKL ({found.path})", single, double, fortran, found.threaded)
+    loaded = mkl.load()
+    single, double, fortran = _products(loaded.library)
+    return Blas(f"MKL ({loaded.path})", single, double, fortran, loaded.threaded)
 
 
 def _of_library(path: str) -> Blas:
@@ -87,10 +87,10 @@ def _of_library(path: str) -> Blas:
 def _products(library: ctypes.CDLL) -> tuple[int, int, bool]:
     """Return the addresses of the products of float32 and float64, and whether they have Fortran's interface."""
     for pattern, fortran in [(name, False) for name in C_NAMES] + [(name, True) for name in FORTRAN_NAMES]:
-        found = [pattern.format(letter) for letter in "sd"]
-        if all(hasattr(library, name) for name in found):
+        names = [pattern.format(letter) for letter in "sd"]
+        if all(hasattr(library, name) for name in names):
             single, double = (
-                ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in found
+                ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names
             )
             return single, double, fortran
     raise errors.ConfigurationError(

@@ -91,22 +91,22 @@ def forward(x: Array, w: Array, stride: Sizes, padding: Sizes, dilation: Sizes, 
     count, channels = x.shape[:2]
     outputs, kernel = w.shape[0], w.shape[2:]
     out = tuple(map(reach, x.shape[2:], padding, kernel, dilation, stride))
-    rows, places = channels // groups * prod(kernel), prod(out)
+    rows, positions = channels // groups * prod(kernel), prod(out)
     filters = w.reshape(groups, outputs // groups, rows)
     if is_pointwise(kernel, stride, padding):
-        y = filters @ x.reshape(count, groups, rows, places)
+        y = filters @ x.reshape(count, groups, rows, positions)
         return y.reshape(count, outputs, *out)
     short = is_short(count, out)
     view = windows((batch_inside if short else padded)(x, padding), kernel, stride, dilation, out)
-    y = np.empty((count, groups, outputs // groups, places), x.dtype)
-    for part in blocks(count, groups * rows * places * x.itemsize):
+    y = np.empty((count, groups, outputs // groups, positions), x.dtype)
+    for part in blocks(count, groups * rows * positions * x.itemsize):
         items = part.stop - part.start
         if short:
-            columns = np.moveaxis(view[part], 0, -1).reshape(groups, rows, places * items)
-            found = (filters @ columns).reshape(groups, outputs // groups, places, items)
-            y[part] = np.moveaxis(found, -1, 0)
+            columns = np.moveaxis(view[part], 0, -1).reshape(groups, rows, positions * items)
+            products = (filters @ columns).reshape(groups, outputs // groups, positions, items)
+            y[part] = np.moveaxis(products, -1, 0)
         else:
-            np.matmul(filters, view[part].reshape(items, groups, rows, places), out=y[part])
+            np.matmul(filters, view[part].reshape(items, groups, rows, positions), out=y[part])
     return y.reshape(count, outputs, *out)
 
 
@@ -116,28 +116,28 @@ def transposed(
     """Return x of the given sizes: every element of y adds its filter to the window from which it came."""
     count, outputs, *out = y.shape
     channels, kernel = groups * w.shape[1], w.shape[2:]
-    rows, places = channels // groups * prod(kernel), prod(out)
+    rows, positions = channels // groups * prod(kernel), prod(out)
     filters = w.reshape(groups, outputs // groups, rows).swapaxes(1, 2)
     if is_pointwise(kernel, stride, padding) and tuple(out) == tuple(sizes):
-        x = filters @ y.reshape(count, groups, outputs // groups, places)
+        x = filters @ y.reshape(count, groups, outputs // groups, positions)
         return x.reshape(count, channels, *sizes)
     x = np.empty((count, channels, *sizes), y.dtype)
     short = is_short(count, out)
     reaches = [overlaps(*each) for each in zip(sizes, out, kernel, stride, padding, dilation, strict=True)]
-    for part in blocks(count, groups * rows * places * y.itemsize):
+    for part in blocks(count, groups * rows * positions * y.itemsize):
         items = part.stop - part.start
         columns = np.moveaxis(y[part], 0, -1 if short else 1)
-        added = filters @ columns.reshape(groups, outputs // groups, items * places)
+        added = filters @ columns.reshape(groups, outputs // groups, items * positions)
         if short:
             added = np.moveaxis(added.reshape(channels, *kernel, *out, items), -1, 1 + len(kernel))
             target = np.moveaxis(np.zeros((channels, *sizes, items), y.dtype), -1, 1)
         else:
             added = added.reshape(channels, *kernel, items, *out)
             target = np.zeros((channels, items, *sizes), y.dtype)
-        for place in product(*reaches):
-            at = tuple(k for k, _, _ in place)
-            into: Any = (..., *(to for _, to, _ in place))
-            target[into] += added[(slice(None), *at, slice(None), *(source for _, _, source in place))]
+        for overlap in product(*reaches):
+            at = tuple(k for k, _, _ in overlap)
+            into: Any = (..., *(to for _, to, _ in overlap))
+            target[into] += added[(slice(None), *at, slice(None), *(source for _, _, source in overlap))]
         x[part] = target.swapaxes(0, 1)
     return x
 
@@ -146,22 +146,22 @@ def reached(size: int, out: int, width: int, hop: int, pad: int, gap: int) -> Se
     """Return the places in a window, rising, that may meet an element of x: not all, if a window is long."""
     if width <= out * (size // gap + 1):
         return range(width)
-    places: set[int] = set()
+    offsets: set[int] = set()
     for start in range(-pad, out * hop - pad, hop):
-        places.update(range(max(0, -(start // gap)), min(width - 1, (size - 1 - start) // gap) + 1))
-    return sorted(places)
+        offsets.update(range(max(0, -(start // gap)), min(width - 1, (size - 1 - start) // gap) + 1))
+    return sorted(offsets)
 
 
 def overlaps(size: int, out: int, width: int, hop: int, pad: int, gap: int) -> list[tuple[int, slice, slice]]:
     """Return for each place k in a window which elements of x it meets, and from which windows."""
-    found = []
+    parts = []
     for k in reached(size, out, width, hop, pad, gap):
         shift = k * gap - pad
         first, last = max(0, -(shift // hop)), min(out - 1, (size - 1 - shift) // hop)
         if first <= last:
             begin = first * hop + shift
-            found.append((k, slice(begin, last * hop + shift + 1, hop), slice(first, last + 1)))
-    return found
+            parts.append((k, slice(begin, last * hop + shift + 1, hop), slice(first, last + 1)))
+    return parts
 
 
 def weights(
@@ -170,20 +170,20 @@ def weights(
     """Return w: the products of the elements of y with their windows, summed over the batch."""
     count, channels = x.shape[:2]
     outputs, out = y.shape[1], y.shape[2:]
-    rows, places, each = channels // groups * prod(kernel), prod(out), outputs // groups
+    rows, positions, each = channels // groups * prod(kernel), prod(out), outputs // groups
     result = np.zeros((groups, each, rows), x.dtype)
     short = is_short(count, out)
     view = windows((batch_inside if short else padded)(x, padding), kernel, stride, dilation, out)
-    for part in blocks(count, groups * rows * places * x.itemsize):
+    for part in blocks(count, groups * rows * positions * x.itemsize):
         items = part.stop - part.start
-        if not short and each * rows < places:  # few sums of many terms
-            columns = view[part].reshape(items, groups, rows, places)
-            products = y[part].reshape(items, groups, each, places) @ columns.swapaxes(2, 3)
+        if not short and each * rows < positions:  # few sums of many terms
+            columns = view[part].reshape(items, groups, rows, positions)
+            products = y[part].reshape(items, groups, each, positions) @ columns.swapaxes(2, 3)
             result += products.sum(0)
-        else:  # as one product: the batch next to the places
+        else:  # as one product: the batch next to the positions
             columns = np.moveaxis(view[part], 0, -1 if short else 1 + len(kernel))
-            factors = np.moveaxis(y[part], 0, -1 if short else 1).reshape(groups, each, items * places)
-            result += factors @ columns.reshape(groups, rows, items * places).swapaxes(1, 2)
+            factors = np.moveaxis(y[part], 0, -1 if short else 1).reshape(groups, each, items * positions)
+            result += factors @ columns.reshape(groups, rows, items * positions).swapaxes(1, 2)
     return result.reshape(outputs, channels // groups, *kernel)
 
 

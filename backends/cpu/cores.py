@@ -20,8 +20,8 @@ GROUPS: Final = "/sys/fs/cgroup"
 
 def default_threads() -> int:
     """Return OMP_NUM_THREADS, whose first number counts if there are several, else how many cores are usable."""
-    given = os.environ.get("OMP_NUM_THREADS")
-    asked = re.match(r"\s*(\d{1,9})", given) if given else None
+    setting = os.environ.get("OMP_NUM_THREADS")
+    asked = re.match(r"\s*(\d{1,9})", setting) if setting else None
     return (int(asked[1]) if asked else 0) or usable_cores()
 
 

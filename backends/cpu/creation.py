@@ -80,17 +80,17 @@ def numbers(start: Any, end: Any, step: Any, dtype: Any) -> Array:
     integral = dtype.kind in "iu"
     count = arange_size(start, end, step, wide=integral and dtype.itemsize == 8 and dtype.kind == "i")
     if type(start) is int and type(end) is int and type(step) is int:
-        found: Array = np.arange(start, end, step, dtype=np.int64)
+        result: Array = np.arange(start, end, step, dtype=np.int64)
     elif integral:
-        found = np.arange(count, dtype=np.int64)
-        found *= int(step)
-        found += int(start)
+        result = np.arange(count, dtype=np.int64)
+        result *= int(step)
+        result += int(start)
     else:
         # Multiplied in double precision, not added up: no error grows with the length.
-        found = np.arange(count, dtype=np.float64)
-        found *= step
-        found += start
-    return found.astype(dtype, copy=False)
+        result = np.arange(count, dtype=np.float64)
+        result *= step
+        result += start
+    return result.astype(dtype, copy=False)
 
 
 cpu.kernel("arange", lambda end, dtype: numbers(0, end, 1, dtype), dtypes="real_number", half="native")
@@ -133,13 +133,13 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
 def _spaced(start: float, end: float, steps: int) -> Array:
     """Return numbers in equal distances in double precision, from both ends, so that the last one is exact."""
     step = (end - start) / (steps - 1) if steps > 1 else 0.0
-    found = np.arange(steps, dtype=np.float64)
+    result = np.arange(steps, dtype=np.float64)
     first = max(steps // 2, min(steps, 1))
-    found[first:] -= steps - 1
-    found *= step
-    found[:first] += start
-    found[first:] += end
-    return found
+    result[first:] -= steps - 1
+    result *= step
+    result[:first] += start
+    result[first:] += end
+    return result
 
 
 # --- matrices --------------------------------------------------------------------------------------------------

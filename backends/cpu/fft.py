@@ -55,42 +55,42 @@ def fft_c2c(self: Array, dim: Sequence[int], norm: str, forward: bool) -> Array:
     if not self.size or not dim:
         return self.astype(np.result_type(self, np.complex64))
     direct = pocketfft()
-    found: Array
+    result: Array
     if direct is not None:
-        found = direct.c2c(self, tuple(dim), forward, _SCALES[norm][forward], None, workers(self))
+        result = direct.c2c(self, tuple(dim), forward, _SCALES[norm][forward], None, workers(self))
     else:
         from scipy import fft  # SciPy takes as long to import as NumPy, and few programs need it
 
         transform = fft.fftn if forward else fft.ifftn
-        found = transform(self, axes=dim, norm=norm, workers=workers(self))
+        result = transform(self, axes=dim, norm=norm, workers=workers(self))
     if forward and self.dtype.kind == "f":
-        found += 0  # of real numbers SciPy mirrors half of the result, with -0 where others have 0
-    return found
+        result += 0  # of real numbers SciPy mirrors half of the result, with -0 where others have 0
+    return result
 
 
 @cpu.kernel("_fft_r2c", dtypes=("float32", "float64"))
 def fft_r2c(self: Array, dim: Sequence[int], norm: str) -> Array:
-    found: Array
+    result: Array
     if not self.size:
         shape = list(self.shape)
         shape[dim[-1]] = shape[dim[-1]] // 2 + 1
-        found = np.empty(shape, np.result_type(self, np.complex64))
-        return found
+        result = np.empty(shape, np.result_type(self, np.complex64))
+        return result
     direct = pocketfft()
     if direct is not None:
-        found = direct.r2c(self, tuple(dim), True, _SCALES[norm][1], None, workers(self))
-        return found
+        result = direct.r2c(self, tuple(dim), True, _SCALES[norm][1], None, workers(self))
+        return result
     from scipy import fft
 
-    found = fft.rfftn(self, axes=dim, norm=norm, workers=workers(self))
-    return found
+    result = fft.rfftn(self, axes=dim, norm=norm, workers=workers(self))
+    return result
 
 
 @cpu.kernel("_fft_c2r", dtypes="linalg")
 def fft_c2r(self: Array, dim: Sequence[int], norm: str, last_dim_size: int) -> Array:
     if not last_dim_size >= 1 or last_dim_size // 2 + 1 != self.shape[dim[-1]]:
         raise ValueError("a number of real values that these frequencies do not have")
-    found: Array
+    result: Array
     if not self.size:
         shape = list(self.shape)
         shape[dim[-1]] = last_dim_size
@@ -99,10 +99,10 @@ def fft_c2r(self: Array, dim: Sequence[int], norm: str, last_dim_size: int) -> A
     if direct is not None:
         if self.dtype.kind != "c":
             self = self.astype(np.result_type(self, np.complex64))
-        found = direct.c2r(self, tuple(dim), last_dim_size, False, _SCALES[norm][0], None, workers(self))
-        return found
+        result = direct.c2r(self, tuple(dim), last_dim_size, False, _SCALES[norm][0], None, workers(self))
+        return result
     from scipy import fft
 
     sizes = (*(self.shape[d] for d in dim[:-1]), last_dim_size)
-    found = fft.irfftn(self, sizes, axes=dim, norm=norm, workers=workers(self))
-    return found
+    result = fft.irfftn(self, sizes, axes=dim, norm=norm, workers=workers(self))
+    return result

@@ -43,7 +43,7 @@ class GeneralKernels:
         return [k for module in self._index.get(op, ()) for k in self._family(module) if k.op == op]
 
     def _family(self, module: str) -> list[Kernel]:
-        found = self._made.get(module)
-        if found is None:
-            found = self._made[module] = self._backend.kernels_of(module)
-        return found
+        kernels = self._made.get(module)
+        if kernels is None:
+            kernels = self._made[module] = self._backend.kernels_of(module)
+        return kernels

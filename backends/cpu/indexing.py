@@ -80,8 +80,8 @@ def gather(self: Array, dim: int, index: Array, sparse_grad: bool = False) -> Ar
     if not index.size:
         expect_dim(self, dim, index)
         return np.empty(index.shape, self.dtype)
-    base, axis, places, part = places_of(self, dim, index)
-    return np.take_along_axis(base[part], places, axis).reshape(index.shape)
+    base, axis, positions, part = places_of(self, dim, index)
+    return np.take_along_axis(base[part], positions, axis).reshape(index.shape)
 
 
 @cpu.kernel("index_select", half="native")
@@ -129,12 +129,12 @@ def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
         total * repeats.itemsize >= 2**63
     ):  # NumPy adds the counts up without a check, and writes out of bounds
         raise errors.SizeLimitError("repeat_interleave", (total,), str(from_numpy_dtype(repeats.dtype)))
-    found = np.repeat(np.arange(repeats.size, dtype=repeats.dtype), repeats)
-    if output_size is not None and found.size != output_size:
+    result = np.repeat(np.arange(repeats.size, dtype=repeats.dtype), repeats)
+    if output_size is not None and result.size != output_size:
         raise errors.ShapeError(
-            f"repeat_interleave(): the repeats add up to {found.size}, but output_size is {output_size}"
+            f"repeat_interleave(): the repeats add up to {result.size}, but output_size is {output_size}"
         )
-    return found
+    return result
 
 
 # --- in full ---------------------------------------------------------------------------------------------------
@@ -147,15 +147,15 @@ def _key(self: Array, indices: Sequence[Array | None]) -> tuple[Any, ...]:
     key = tuple(
         slice(None) if i is None else i.astype(np.bool_) if i.dtype == np.uint8 else i for i in indices
     )  # fmt: skip
-    place = 0
+    dim = 0
     for part in key:
         if isinstance(part, slice) or part.dtype != np.bool_:
-            place += 1
+            dim += 1
             continue
         # NumPy takes a mask without elements for any size.
-        if not part.size and part.shape != self.shape[place : place + part.ndim]:
+        if not part.size and part.shape != self.shape[dim : dim + part.ndim]:
             raise ValueError("a mask of another shape, which the shape rule refuses")
-        place += part.ndim
+        dim += part.ndim
     if self.size:
         return key
     # No element is moved, so that places are not checked; those along a dimension without elements are refused.
@@ -203,9 +203,9 @@ def index_put(self: Array, indices: Sequence[Array | None], values: Array, accum
             raise _explain(self, error) from error
         raise  # the shape rule explains it
     except (ValueError, TypeError) as error:  # TypeError: values of several dimensions for a mask
-        found = self[key].shape
+        selected = self[key].shape
         raise errors.ShapeError(
-            f"values of shape {list(values.shape)} do not broadcast to the shape {list(found)} that the indices "
+            f"values of shape {list(values.shape)} do not broadcast to the shape {list(selected)} that the indices "
             f"select"
         ) from error
 
@@ -222,9 +222,9 @@ def _add_at(self: Array, key: tuple[Any, ...], values: Array) -> None:
     ):
         from tt.backends.cpu.scattering import add_slices
 
-        places = np.where(first < 0, first + self.shape[0], first)
-        if places.size and places.min() >= 0 and places.max() < self.shape[0]:
-            add_slices(self, 0, places, np.broadcast_to(values, (places.size, *self.shape[1:])))
+        positions = np.where(first < 0, first + self.shape[0], first)
+        if positions.size and positions.min() >= 0 and positions.max() < self.shape[0]:
+            add_slices(self, 0, positions, np.broadcast_to(values, (positions.size, *self.shape[1:])))
             return
     np.add.at(self, key, values)
 
@@ -275,8 +275,8 @@ def masked_select(self: Array, mask: Array) -> Array:
         raise errors.ShapeError(
             f"masked_select(): the shapes {list(self.shape)} and {list(mask.shape)} do not broadcast"
         ) from error
-    found: Array = np.broadcast_to(self, shape)[np.broadcast_to(held(mask), shape)]
-    return found
+    result: Array = np.broadcast_to(self, shape)[np.broadcast_to(held(mask), shape)]
+    return result
 
 
 @cpu.kernel("nonzero", half="native")

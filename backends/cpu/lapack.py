@@ -48,11 +48,11 @@ def element(place: tuple[int, ...], shape: tuple[int, ...]) -> str:
 def raise_singular(op: str, A: Array, error: Exception) -> None:
     """Raise the error of a singular matrix, with its place in the batch and the column without a pivot."""
     (getrf,) = lapack("getrf", A)
-    for place in np.ndindex(A.shape[:-2]):
-        info = getrf(A[place])[2]
+    for index in np.ndindex(A.shape[:-2]):
+        info = getrf(A[index])[2]
         if info > 0:
             raise errors.LinAlgError(
-                f"{op}: {element(place, A.shape[:-2])}the input matrix is singular: no pivot is left in column {info}, "
+                f"{op}: {element(index, A.shape[:-2])}the input matrix is singular: no pivot is left in column {info}, "
                 f"so that diagonal element is zero"
             ) from error
     raise errors.LinAlgError(f"{op}: the input matrix is singular ({error})") from error
@@ -72,9 +72,9 @@ def expect_finite(op: str, A: Array, part: str = "all") -> None:
     if part != "all":
         finite = (np.tril if part == "L" else np.triu)(~finite) == 0
     if not finite.all():
-        place = tuple(int(i) for i in np.argwhere(~finite)[0][:-2])
+        index = tuple(int(i) for i in np.argwhere(~finite)[0][:-2])
         raise errors.LinAlgError(
-            f"{op}: {element(place, A.shape[:-2])}the iteration does not settle: the input has infinite elements or NaN"
+            f"{op}: {element(index, A.shape[:-2])}the iteration does not settle: the input has infinite elements or NaN"
         )
 
 
@@ -92,10 +92,10 @@ def single_precision() -> dict[str, Any]:
 
         loops = {name: getattr(_umath_linalg, name) for name in _RESULTS}
         one = np.ones((1, 1), np.float32)
-        found = {name: loops[name](one, signature="f->" + "f" * count) for name, count in _RESULTS.items()}
+        results = {name: loops[name](one, signature="f->" + "f" * count) for name, count in _RESULTS.items()}
         known = all(
-            len(found[name] if count > 1 else (found[name],)) == count
-            and all(np.array_equal(np.abs(part).ravel(), [1]) for part in found[name])
+            len(results[name] if count > 1 else (results[name],)) == count
+            and all(np.array_equal(np.abs(part).ravel(), [1]) for part in results[name])
             for name, count in _RESULTS.items()
         )
     except (ImportError, AttributeError, TypeError, ValueError):
@@ -115,8 +115,8 @@ def in_single_precision(loop: str, A: Array) -> Any:
     run = single_precision().get(loop) if A.dtype == np.float32 else None
     if run is None:
         return None
-    found = run(A, signature="f->" + "f" * _RESULTS[loop])
-    numbers = found if _RESULTS[loop] == 1 else found[1 if loop.startswith("svd") else 0]
+    result = run(A, signature="f->" + "f" * _RESULTS[loop])
+    numbers = result if _RESULTS[loop] == 1 else result[1 if loop.startswith("svd") else 0]
     if np.isnan(numbers).any():  # LAPACK gives up so
         raise np.linalg.LinAlgError("LAPACK reports a failure")
-    return found
+    return result

@@ -114,8 +114,8 @@ def cdist(x1: Array, x2: Array, p: float, compute_mode: str | None) -> Any:
     left = np.broadcast_to(x1, (*batch, rows, size)).reshape(-1, rows, size)
     right = np.broadcast_to(x2, (*batch, columns, size)).reshape(-1, columns, size)
     flat = result.reshape(-1, rows, columns)
-    for place in range(len(flat)):
-        flat[place] = distance.cdist(left[place], right[place], metric, **options)
+    for number in range(len(flat)):
+        flat[number] = distance.cdist(left[number], right[number], metric, **options)
     if p == 0:
         result *= size  # SciPy returns the share of the elements that differ
     return result

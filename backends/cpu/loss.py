@@ -104,16 +104,18 @@ def nll_loss_of_rows(input: Array, target: Array) -> Any:
 def nll_loss(input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str) -> Any:
     if input.ndim == 1 and target.shape == (1,):
         target = target.reshape(())  # scores without a batch may have a target with a dimension
-    ignored, place = _places(input, held(target), weight, int(np.int64(ignore_index)), reduction, "nll_loss")
+    ignored, class_index = _places(
+        input, held(target), weight, int(np.int64(ignore_index)), reduction, "nll_loss"
+    )
     if input.ndim == 1:
-        picked = input[place]
+        picked = input[class_index]
     elif input.ndim == 2:
-        picked = input[np.arange(len(input)), place]
+        picked = input[np.arange(len(input)), class_index]
     else:
-        picked = np.take_along_axis(input, place[:, None], axis=1)[:, 0]
+        picked = np.take_along_axis(input, class_index[:, None], axis=1)[:, 0]
     loss = -picked
     if weight is not None:
-        chosen = weight[place]
+        chosen = weight[class_index]
         loss = loss * chosen
     loss = np.where(ignored, input.dtype.type(0), loss)
     if reduction == "none":
@@ -150,7 +152,7 @@ def cross_entropy(
                 sums = np.log(np.add.reduce(np.exp(shifted), 1))
                 each = sums - shifted[rows, target]
                 return np.true_divide(np.add.reduce(each), each.dtype.type(len(rows))), sums + largest[:, 0]
-    ignored, place = _places(input, target, weight, ignore_index, reduction, "cross_entropy")
+    ignored, class_index = _places(input, target, weight, ignore_index, reduction, "cross_entropy")
     scores = np.moveaxis(input, 1, -1) if input.ndim > 1 else input
     if not scores.shape[-1]:
         log_probability, logsumexp = np.zeros((*target.shape, 1), input.dtype), np.full(target.shape, -np.inf)
@@ -162,8 +164,8 @@ def cross_entropy(
         log_probability = np.subtract(log_probability, sums)
         # NaN for infinite scores, like their loss.
         logsumexp = (largest + sums)[..., 0]
-    weights = _weights(input, place, ignored, weight)
-    picked = np.take_along_axis(log_probability, place[..., None].astype(np.int64), -1)[..., 0]
+    weights = _weights(input, class_index, ignored, weight)
+    picked = np.take_along_axis(log_probability, class_index[..., None].astype(np.int64), -1)[..., 0]
     zero = input.dtype.type(0)
     # Multiplied by 0, an infinite log-probability of an ignored target would be NaN.
     loss = _reduced(np.where(ignored, zero, -picked * weights), weights, reduction)
@@ -210,9 +212,9 @@ def cross_entropy_backward(
                 slope = np.exp(input - logsumexp[:, None])
                 slope[rows, target] -= 1
                 return np.multiply(slope, share, slope)
-    ignored, place = _places(input, target, weight, ignore_index, reduction, "cross_entropy")
+    ignored, class_index = _places(input, target, weight, ignore_index, reduction, "cross_entropy")
     axis = 1 if input.ndim > 1 else 0
-    weights = _weights(input, place, ignored, weight)
+    weights = _weights(input, class_index, ignored, weight)
     scale = grad / np.add.reduce(weights, None) if reduction == "mean" else grad
     # If all are ignored, scale is NaN; ignored elements still have no gradient.
     own = np.where(ignored, input.dtype.type(0), weights * scale * (1 - label_smoothing))
@@ -228,7 +230,7 @@ def cross_entropy_backward(
     slope = in_rows(slope * share, input)
     if not slope.size:
         return slope
-    at = np.expand_dims(place, axis).astype(np.int64)
+    at = np.expand_dims(class_index, axis).astype(np.int64)
     np.put_along_axis(slope, at, np.take_along_axis(slope, at, axis) - np.expand_dims(own, axis), axis)
     if label_smoothing:
         along = 1 if weight is None else weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])

@@ -48,14 +48,14 @@ def limit_in(environ: Mapping[str, str]) -> int | None:
     asked = environ.get(VARIABLE, "").strip()
     if not asked:
         return None
-    found = re.fullmatch(r"(\d{1,12})\s*([KMG]?)B?", asked, re.IGNORECASE | re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,12})\s*([KMG]?)B?", asked, re.IGNORECASE | re.ASCII)
+    if match is None:
         raise errors.ConfigurationError(
             f"{VARIABLE}={asked}",
             "not a number of bytes",
             hint=f"{VARIABLE}=512M, {VARIABLE}=2G, {VARIABLE}=0 to keep nothing, or unset {VARIABLE}",
         )
-    return _bounded(int(found[1]) * UNITS[found[2].upper()])
+    return _bounded(int(match[1]) * UNITS[match[2].upper()])
 
 
 def _bounded(nbytes: int) -> int:
@@ -78,15 +78,15 @@ def memory_stats() -> dict[str, int]:
     """Return how much memory large results of native kernels use, and is kept for others."""
     if MEMORY is None:
         return {}
-    found = MEMORY.stats()
+    stats = MEMORY.stats()
     return {
-        "allocated_bytes.all.current": found["in_use"],
-        "allocated_bytes.all.peak": found["peak_in_use"],
-        "reserved_bytes.all.current": found["in_use"] + found["cached"],
-        "reserved_bytes.all.peak": found["peak_held"],
-        "allocation.all.allocated": found["allocations"],
-        "allocation.all.freed": found["returned"],
-        "allocation.all.reused": found["reused"],
+        "allocated_bytes.all.current": stats["in_use"],
+        "allocated_bytes.all.peak": stats["peak_in_use"],
+        "reserved_bytes.all.current": stats["in_use"] + stats["cached"],
+        "reserved_bytes.all.peak": stats["peak_held"],
+        "allocation.all.allocated": stats["allocations"],
+        "allocation.all.freed": stats["returned"],
+        "allocation.all.reused": stats["reused"],
     }
 
 

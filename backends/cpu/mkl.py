@@ -48,9 +48,9 @@ class Mkl(NamedTuple):
 
     def function(self, name: str) -> Any:
         """Return a function of LAPACK, by its name in Fortran: with integers of 64 bits where it has them."""
-        found = getattr(self.library, f"{name.upper()}_64", None) or getattr(self.library, name.upper())
-        found.restype = None
-        return found
+        function = getattr(self.library, f"{name.upper()}_64", None) or getattr(self.library, name.upper())
+        function.restype = None
+        return function
 
 
 def find() -> str | None:

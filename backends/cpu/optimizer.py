@@ -66,8 +66,8 @@ def fused_sgd(
     if found_inf is not None and _number(found_inf) == 1:
         return
     rate = _number(lr)
-    for number, (param, given) in enumerate(zip(self, grads, strict=True)):
-        grad = _gradient(param, given, grad_scale, maximize, weight_decay)
+    for number, (param, gradient) in enumerate(zip(self, grads, strict=True)):
+        grad = _gradient(param, gradient, grad_scale, maximize, weight_decay)
         kind = grad.dtype.type
         if momentum:
             buffer = momentum_buffer_list[number]
@@ -144,8 +144,8 @@ def fused_adagrad(
         raise ValueError("lists of other lengths, which the shape rule refuses")
     if found_inf is not None and _number(found_inf) == 1:
         return
-    for param, given, total, count in zip(self, grads, state_sums, state_steps, strict=True):
-        grad = _gradient(param, given, grad_scale, maximize, weight_decay)
+    for param, gradient, total, count in zip(self, grads, state_sums, state_steps, strict=True):
+        grad = _gradient(param, gradient, grad_scale, maximize, weight_decay)
         summed = _widened(total) + grad * grad
         total[...] = summed
         rate = _number(lr) / (1 + (_number(count) - 1) * lr_decay)

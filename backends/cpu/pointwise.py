@@ -445,11 +445,11 @@ def zeta(self: Any, other: Any) -> Any:
 def airy_ai(self: Any) -> Any:
     from scipy import special
 
-    found = np.where(np.isfinite(self) & (self > 1000), 0, special.airy(self)[0])  # SciPy's is NaN there
+    result = np.where(np.isfinite(self) & (self > 1000), 0, special.airy(self)[0])  # SciPy's is NaN there
     far = np.isfinite(self) & (self < -1e6)  # and here, where two terms of the expansion have all digits
     if far.any():
-        found = np.where(far, _airy_far_below(np.where(far, self, -1e6).astype(np.float64)), found)
-    return found.astype(self.dtype, copy=False)
+        result = np.where(far, _airy_far_below(np.where(far, self, -1e6).astype(np.float64)), result)
+    return result.astype(self.dtype, copy=False)
 
 
 def _airy_far_below(x: Any) -> Any:

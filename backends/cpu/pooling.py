@@ -95,13 +95,13 @@ def largest(x: Array, windows: Geometry) -> tuple[Array, Array]:
     counts = [len(numbers) for numbers in elements]
     number = np.arange(prod(counts), dtype=np.int8 if prod(counts) < 128 else np.int32).reshape(counts)
     first = [np.searchsorted(numbers, begin) for numbers, begin in zip(elements, begins, strict=True)]
-    place = np.broadcast_to(number[np.ix_(*first)], best.shape).copy()
+    position = np.broadcast_to(number[np.ix_(*first)], best.shape).copy()
     for at in product(*reaches):
         # Rows of windows are short: one copy is faster than three operations on strided elements.
         value = np.ascontiguousarray(x[(..., *(inside for _, inside, _ in at))])
         whole = value.shape == best.shape
         outside: Any = (..., *(into for _, _, into in at))
-        known, where = (best, place) if whole else (best[outside], place[outside])
+        known, where = (best, position) if whole else (best[outside], position[outside])
         better = value > known
         if nan:
             better |= np.isnan(value)
@@ -111,7 +111,7 @@ def largest(x: Array, windows: Geometry) -> tuple[Array, Array]:
             int(np.searchsorted(numbers, k)) for numbers, (k, _, _) in zip(elements, at, strict=True)
         )
         np.maximum(where, better.view(np.int8) * number[which], out=where)
-    return best, flat_places(place, elements, windows)
+    return best, flat_places(position, elements, windows)
 
 
 def flat_places(place: Array, elements: Sequence[Array], windows: Geometry) -> Array:
@@ -135,15 +135,15 @@ def max_pool(count: int) -> Any:
 
 @cpu.kernel("_unpool", dtypes="number", check=True)
 def unpool(values: Array, indices: Array, size: Sizes, dims: int) -> Array:
-    count, places, indices = prod(size[:-dims]), prod(size[-dims:]), indices.copy()
-    if indices.size and (indices.min() < 0 or indices.max() >= places):
+    count, elements, indices = prod(size[:-dims]), prod(size[-dims:]), indices.copy()
+    if indices.size and (indices.min() < 0 or indices.max() >= elements):
         raise errors.IndexValueError("an index is outside of its channel")
-    flat = (indices.reshape(count, prod(indices.shape[-dims:])) + np.arange(count)[:, None] * places).reshape(
-        -1
-    )
+    flat = (
+        indices.reshape(count, prod(indices.shape[-dims:])) + np.arange(count)[:, None] * elements
+    ).reshape(-1)
     if values.dtype.kind == "f":
-        return np.bincount(flat, values.reshape(-1), count * places).astype(values.dtype).reshape(size)
-    result = np.zeros(count * places, values.dtype)
+        return np.bincount(flat, values.reshape(-1), count * elements).astype(values.dtype).reshape(size)
+    result = np.zeros(count * elements, values.dtype)
     np.add.at(result, flat, values.reshape(-1))
     return result.reshape(size)
 

@@ -119,8 +119,8 @@ def _pieces(generator: Any, count: int) -> Iterator[tuple[slice, Array]]:
 def _long_words(generator: Any, count: int) -> Array:
     """Return words of 64 bits, the low half first."""
     words = np.empty(2 * count, "<u4")
-    for place, piece in _pieces(generator, 2 * count):
-        words[place] = piece
+    for section, piece in _pieces(generator, 2 * count):
+        words[section] = piece
     return words.view("<u8")
 
 
@@ -132,14 +132,14 @@ def units(generator: Any, count: int, dtype: Any) -> Array:
     out = np.empty(count, dtype)
     bits = UNIT_BITS[out.dtype.name]
     if out.dtype == np.float64:
-        for place, words in _pieces(generator, 2 * count):
-            part = out[place.start // 2 : place.stop // 2]
+        for section, words in _pieces(generator, 2 * count):
+            part = out[section.start // 2 : section.stop // 2]
             np.multiply(words.view("<u8") >> np.uint64(64 - bits), 2.0**-bits, part)
         return out
-    for place, words in _pieces(generator, count):
+    for section, words in _pieces(generator, count):
         part = np.right_shift(words, np.uint32(32 - bits)).astype(np.float32)
         part *= np.float32(2.0**-bits)
-        out[place] = part
+        out[section] = part
     return out
 
 
@@ -147,16 +147,18 @@ def normals(generator: Any, count: int, dtype: Any) -> Array:
     """Return numbers of the standard normal distribution (Box and Muller)."""
     out = np.empty(count + count % 2, np.float64 if dtype == np.float64 else np.float32)
     if out.dtype == np.float64:
-        for place, words in _pieces(generator, 2 * len(out)):
+        for section, words in _pieces(generator, 2 * len(out)):
             values = (words.view("<u8") >> np.uint64(11)) * 2.0**-53
             _pair(
-                values[0::2] + 2.0**-54, values[1::2] * (2 * math.pi), out[place.start // 2 : place.stop // 2]
+                values[0::2] + 2.0**-54,
+                values[1::2] * (2 * math.pi),
+                out[section.start // 2 : section.stop // 2],
             )
     else:
         scale, shift, turn = np.float32(2.0**-32), np.float32(2.0**-33), np.float32(2 * math.pi * 2.0**-32)
-        for place, words in _pieces(generator, len(out)):
+        for section, words in _pieces(generator, len(out)):
             values = words.astype(np.float32)
-            _pair(values[0::2] * scale + shift, values[1::2] * turn, out[place])
+            _pair(values[0::2] * scale + shift, values[1::2] * turn, out[section])
     return (out if len(out) == count else out[:count].copy()).astype(dtype, copy=False)
 
 
@@ -179,13 +181,13 @@ def _filled(draw: Any, size: Sequence[int], generator: Any, dtype: Any, scale: f
     """Return drawn numbers; of complex dtypes real and imaginary part by turns."""
     dtype, shape = np.dtype(dtype), tuple(size)
     if dtype.kind != "c":
-        found: Array = draw(generator, _count(shape), dtype).reshape(shape)
-        return found
+        result: Array = draw(generator, _count(shape), dtype).reshape(shape)
+        return result
     parts = draw(generator, 2 * _count(shape), np.float32 if dtype == np.complex64 else np.float64)
     if scale != 1.0:
         parts *= parts.dtype.type(scale)
-    found = parts.view(dtype).reshape(shape)
-    return found
+    result = parts.view(dtype).reshape(shape)
+    return result
 
 
 # --- kernels ---------------------------------------------------------------------------------------------------
@@ -210,8 +212,8 @@ def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any
     span, count = high - low, _count(size)
     if span <= 2**32:
         values = np.empty(count, np.uint64)
-        for place, words in _pieces(generator, count):
-            np.multiply(words, np.uint64(span), values[place])
+        for section, words in _pieces(generator, count):
+            np.multiply(words, np.uint64(span), values[section])
         values >>= _HALF
     else:
         values = _long_words(generator, count) % np.uint64(span)
@@ -230,8 +232,8 @@ def randperm(n: int, generator: Any, dtype: Any) -> Array:
 def _below(generator: Any, count: int, limit: int) -> Array:
     """Return which words are below a limit."""
     out = np.empty(count, np.bool_)
-    for place, words in _pieces(generator, count):
-        np.less(words, limit, out[place])
+    for section, words in _pieces(generator, count):
+        np.less(words, limit, out[section])
     return out
 
 
@@ -299,10 +301,10 @@ def multinomial(self: Array, num_samples: int, replacement: bool, generator: Any
     )
     # What reaches the last sum only by rounding counts for the last index that has a probability.
     np.minimum(target, np.nextafter(rows[:, -1:], 0), out=target)
-    found = np.empty(target.shape, np.int64)
-    for row, targets, out in zip(rows, target, found, strict=True):
+    samples = np.empty(target.shape, np.int64)
+    for row, targets, out in zip(rows, target, samples, strict=True):
         out[:] = row.searchsorted(targets, "right")
-    return found.reshape(*self.shape[:-1], num_samples)
+    return samples.reshape(*self.shape[:-1], num_samples)
 
 
 @cpu.kernel("normal", dtypes="floating_complex", half="native")

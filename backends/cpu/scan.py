@@ -67,14 +67,14 @@ def _extreme(function: np.ufunc, at_least: np.ufunc) -> Any:
             return self.copy(), np.zeros((), np.int64)
         values = function.accumulate(self, axis=dim)
         # An element is a new extreme if it is (as large as) the extreme so far; of NaN, each is.
-        found = at_least(self, values)
+        reaches = at_least(self, values)
         if self.dtype.kind == "f":
-            found |= np.isnan(self)
+            reaches |= np.isnan(self)
         shape = [1] * self.ndim
         shape[dim] = self.shape[dim]
-        places = np.arange(self.shape[dim]).reshape(shape)
-        places = np.maximum.accumulate(np.where(found, places, 0), axis=dim)
-        return in_rows(values, self), in_rows(places, self)
+        positions = np.arange(self.shape[dim]).reshape(shape)
+        positions = np.maximum.accumulate(np.where(reaches, positions, 0), axis=dim)
+        return in_rows(values, self), in_rows(positions, self)
 
     return kernel
 

@@ -44,14 +44,14 @@ BOOLS: Final = {"sum": True, "amax": True, "prod": False, "amin": False}
 
 def flat_places(shape: tuple[int, ...], axis: int, index: Array) -> Array:
     """Return the places in the flat array at which an index along an axis points, as a vector."""
-    places: Any = 0
+    positions: Any = 0
     step = 1
     for d in range(len(shape) - 1, -1, -1):
         along = index if d == axis else np.arange(index.shape[d]).reshape((-1,) + (1,) * (index.ndim - d - 1))
-        places = places + (along * step if step > 1 else along)
+        positions = positions + (along * step if step > 1 else along)
         step *= shape[d]
-    found: Array = np.broadcast_to(places, index.shape).reshape(-1)
-    return found
+    result: Array = np.broadcast_to(positions, index.shape).reshape(-1)
+    return result
 
 
 def flattened(self: Array) -> Array:
@@ -135,9 +135,9 @@ def scatter(self: Array, dim: int, index: Array, src: Array) -> None:
     if not index.size:
         expect_dim(self, dim, index)
     else:
-        base, axis, places, part = places_of(self, dim, index)
-        values = _values(src, places)
-        np.put_along_axis(base[part], places, values, axis)
+        base, axis, positions, part = places_of(self, dim, index)
+        values = _values(src, positions)
+        np.put_along_axis(base[part], positions, values, axis)
 
 
 @cpu.kernel("scatter.value", form="inplace", half="native")
@@ -146,8 +146,8 @@ def scatter_value(self: Array, dim: int, index: Array, value: Any) -> None:
     if not index.size:
         expect_dim(self, dim, index)
     else:
-        base, axis, places, part = places_of(self, dim, index)
-        np.put_along_axis(base[part], places, number, axis)
+        base, axis, positions, part = places_of(self, dim, index)
+        np.put_along_axis(base[part], positions, number, axis)
 
 
 @cpu.kernel("scatter_add", form="inplace")
@@ -170,10 +170,10 @@ def scatter_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str,
     if not index.size:
         expect_dim(self, dim, index)
         return
-    base, axis, places, _ = places_of(self, dim, index)
-    values = _values(src, places)
+    base, axis, positions, _ = places_of(self, dim, index)
+    values = _values(src, positions)
     flat = flattened(base)
-    combine(flat, flat_places(base.shape, axis, places), values.reshape(-1), reduce, include_self)
+    combine(flat, flat_places(base.shape, axis, positions), values.reshape(-1), reduce, include_self)
     written(base, flat)
 
 
@@ -239,8 +239,8 @@ def index_copy(self: Array, dim: int, index: Array, source: Array) -> None:
         )
     expect_vector(self, dim, index)
     base, axis, values = _slices(self, dim, index, source)
-    place: Any = (slice(None),) * axis + (index.reshape(-1),)
-    base[place] = values
+    key: Any = (slice(None),) * axis + (index.reshape(-1),)
+    base[key] = values
 
 
 @cpu.kernel("index_fill", form="inplace", half="native")
@@ -250,12 +250,12 @@ def index_fill(self: Array, dim: int, index: Array, value: Any) -> None:
         raise ValueError("an index of another kind, which the shape rule refuses")
     if np.iscomplexobj(value) and self.dtype.kind != "c" and not is_complex32(self.dtype):
         raise ValueError("a complex number, which the shape rule refuses")
-    place: Any = (slice(None),) * (dim % base.ndim) + (index.reshape(-1),)
+    key: Any = (slice(None),) * (dim % base.ndim) + (index.reshape(-1),)
     number = filling(self, value)
     if _moves_nothing(base, dim):
         return
     try:
-        base[place] = number
+        base[key] = number
     except IndexError as error:
         raise errors.IndexValueError(str(error).replace("axis", "dimension")) from error
 
@@ -269,17 +269,17 @@ def put(self: Array, index: Array, source: Array, accumulate: bool) -> None:
         raise ValueError("an index of another kind, which the shape rule refuses")
     if not index.size:
         return
-    places = held(index).reshape(-1)
-    if places.min() < -self.size or places.max() >= self.size:
-        wrong = places[(places < -self.size) | (places >= self.size)][0]
+    positions = held(index).reshape(-1)
+    if positions.min() < -self.size or positions.max() >= self.size:
+        wrong = positions[(positions < -self.size) | (positions >= self.size)][0]
         raise errors.IndexValueError(
             f"put_(): index {wrong} is out of range: the tensor has {self.size} elements"
         )
     flat = flattened(self)
     if accumulate:
-        combine(flat, np.where(places < 0, places + self.size, places), source.reshape(-1), "sum")
+        combine(flat, np.where(positions < 0, positions + self.size, positions), source.reshape(-1), "sum")
     else:
-        flat[places] = source.reshape(-1)
+        flat[positions] = source.reshape(-1)
     written(self, flat)
 
 
@@ -317,15 +317,15 @@ def embedding_dense_backward(
     indices = held(indices)
     if not in_range(indices, num_weights):
         raise out_of_range("embedding_dense_backward", indices, num_weights)
-    places, columns = indices.reshape(-1), grad_output.shape[-1]
-    rows = grad_output.reshape(places.size, columns)
+    positions, columns = indices.reshape(-1), grad_output.shape[-1]
+    rows = grad_output.reshape(positions.size, columns)
     if scale_grad_by_freq:
-        rows = rows / np.bincount(places, minlength=num_weights)[places, None].astype(rows.real.dtype)
+        rows = rows / np.bincount(positions, minlength=num_weights)[positions, None].astype(rows.real.dtype)
     if padding_idx >= 0:
-        kept = places != padding_idx
-        places, rows = places[kept], rows[kept]
+        kept = positions != padding_idx
+        positions, rows = positions[kept], rows[kept]
     out = np.zeros((num_weights, columns), grad_output.dtype)
-    add_slices(out, 0, places, rows)
+    add_slices(out, 0, positions, rows)
     return out
 
 
@@ -365,13 +365,13 @@ def embedding_bag(
         if mode == "mean":
             out /= np.maximum(np.bincount(owner, minlength=bags), 1)[:, None].astype(out.dtype)
         return out, np.empty(0, np.int64)
-    places = np.full(out.shape, -1)
+    winners = np.full(out.shape, -1)
     for bag in np.unique(owner):
         first, last = np.searchsorted(owner, (bag, bag + 1))
         at = rows[first:last].argmax(0)
         out[bag] = np.take_along_axis(rows[first:last], at[None], 0)[0]
-        places[bag] = positions[first:last][at]
-    return out, places
+        winners[bag] = positions[first:last][at]
+    return out, winners
 
 
 def _bag_starts(indices: Array, offsets: Array, include_last: bool) -> tuple[Array, int]:

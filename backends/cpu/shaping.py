@@ -142,10 +142,10 @@ def expand(self: Array, size: Sequence[int]) -> Array:
 def _expanded_strides(self: Array, shape: Sequence[int]) -> list[int]:
     new = len(shape) - self.ndim
     strides = []
-    for size, wanted, step in zip(self.shape, shape[new:], element_strides(self), strict=True):
-        if size not in (1, wanted) or wanted < 0:
+    for size, target, step in zip(self.shape, shape[new:], element_strides(self), strict=True):
+        if size not in (1, target) or target < 0:
             raise ValueError("expand() of a dimension that does not repeat")
-        strides.append(step if size == wanted else 0)
+        strides.append(step if size == target else 0)
     for size in reversed(shape[:new]):
         behind = shape[len(shape) - len(strides)] * strides[0] if strides else 0
         strides.insert(0, behind if size == 1 else 0)
@@ -215,16 +215,16 @@ _LONGEST_STEP: Final = sys.maxsize // 64
 @cpu.kernel("select")
 def select(self: Array, dim: int, index: int) -> Array:
     ndim = self.ndim
-    found: Array
+    result: Array
     if not self.size:
         return _part_of_nothing(self, dim, index)
     if dim == 0 and ndim:
-        found = self[index, ...]  # nearly all
-        return found
+        result = self[index, ...]  # nearly all
+        return result
     if not -ndim <= dim < ndim:
         raise IndexError("select() along a dimension that is not there")
-    found = self[(slice(None),) * (dim % ndim) + (index, ...)]
-    return found
+    result = self[(slice(None),) * (dim % ndim) + (index, ...)]
+    return result
 
 
 def _part_of_nothing(self: Array, dim: int, index: int) -> Array:
@@ -240,40 +240,40 @@ def slice_(self: Array, dim: int, start: int | None, end: int | None, step: int)
     ndim = self.ndim
     if step <= 0 or not -ndim <= dim < ndim:
         raise ValueError("a slice without a positive step, or of a dimension that is not there")
-    found: Array
+    result: Array
     if dim == 0:
-        found = self[start:end:step]
+        result = self[start:end:step]
     elif dim == 1:
-        found = self[:, start:end:step]
+        result = self[:, start:end:step]
     else:
-        found = self[(slice(None),) * (dim % ndim) + (slice(start, end, step),)]
-    if found.size:
-        return found
+        result = self[(slice(None),) * (dim % ndim) + (slice(start, end, step),)]
+    if result.size:
+        return result
     # NumPy lets a slice without elements begin with its array and have its strides; what is resized begins here.
     begin = slice(start, end, step).indices(self.shape[dim])[0]
     strides = list(element_strides(self))
     first = begin * strides[dim]
     if step <= _LONGEST_STEP:
         strides[dim] *= step
-    return _view_of_nothing(self, found.shape, strides, first)
+    return _view_of_nothing(self, result.shape, strides, first)
 
 
 @cpu.kernel("diagonal")
 def diagonal(self: Array, offset: int, dim1: int, dim2: int) -> Array:
     if not (-self.ndim <= dim1 < self.ndim and -self.ndim <= dim2 < self.ndim):
         raise IndexError("diagonal() of dimensions that are not there")
-    found = self.diagonal(offset, dim1, dim2)
-    if not found.size:
+    result = self.diagonal(offset, dim1, dim2)
+    if not result.size:
         steps = element_strides(self)
         first, second = dim1 % self.ndim, dim2 % self.ndim
         start = offset * steps[second] if offset >= 0 else -offset * steps[first]
         rest = [steps[i] for i in range(self.ndim) if i not in (first, second)]
         return _view_of_nothing(
-            self, found.shape, (*rest, steps[first] + steps[second]), start if found.shape[-1] else 0
+            self, result.shape, (*rest, steps[first] + steps[second]), start if result.shape[-1] else 0
         )
     if self.flags.writeable:
-        found.flags.writeable = True  # NumPy protects it for programs that expect a copy
-    return found
+        result.flags.writeable = True  # NumPy protects it for programs that expect a copy
+    return result
 
 
 @cpu.kernel("unfold")
@@ -390,9 +390,9 @@ PLACES: Final[dict[str, Callable[[Array, int], Array]]] = {
 
 @cpu.kernel("_pad_places", half="native", check=True)
 def pad_places(self: Array, pad: Sequence[int], mode: str) -> Array:
-    for place in range(len(pad) // 2):
-        axis = self.ndim - 1 - place
-        n, before, after = self.shape[axis], pad[2 * place], pad[2 * place + 1]
+    for number in range(len(pad) // 2):
+        axis = self.ndim - 1 - number
+        n, before, after = self.shape[axis], pad[2 * number], pad[2 * number + 1]
         self = self.take(PLACES[mode](np.arange(-before, n + after), n), axis) if before or after else self
     return self.copy(order="C")
 

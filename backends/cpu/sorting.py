@@ -24,8 +24,8 @@ def order(self: Array, axis: int, descending: bool) -> Array:
         return np.argsort(self, axis=axis, kind="stable")
     # Of the elements in reverse: equal ones stay in their order, and NaN, the last, comes first.
     reverse: Array = np.flip(np.argsort(np.flip(self, axis), axis=axis, kind="stable"), axis)
-    found: Array = np.subtract(self.shape[axis] - 1, reverse)
-    return found
+    result: Array = np.subtract(self.shape[axis] - 1, reverse)
+    return result
 
 
 def _axis(self: Array, dim: int) -> int:
@@ -85,9 +85,9 @@ def searchsorted(sorted_sequence: Array, self: Array, right: bool) -> Array:
     size = sorted_sequence.shape[-1] if sorted_sequence.ndim else 0
     floats = sorted_sequence.dtype.kind == "f"
     if sorted_sequence.ndim == 1 and not (floats and size and np.isnan(sorted_sequence[-1])):
-        found = np.asarray(np.searchsorted(sorted_sequence, self, "right" if right else "left"))
+        positions = np.asarray(np.searchsorted(sorted_sequence, self, "right" if right else "left"))
         # NumPy puts NaN behind all others, too.
-        return found
+        return positions
     if sorted_sequence.ndim != 1 and (
         not sorted_sequence.ndim or sorted_sequence.shape[:-1] != self.shape[:-1] or not self.ndim
     ):
@@ -123,8 +123,8 @@ def _bisect(sequence: Array, values: Array, right: bool) -> Array:
 @cpu.kernel("isin", dtypes="real_number")
 def isin(elements: Array, test_elements: Array, assume_unique: bool, invert: bool) -> Array:
     # NumPy's assume_unique is a promise whose breach gives wrong results; PyTorch's is a hint.
-    found: Array = np.isin(elements, test_elements, invert=invert)
-    return found
+    result: Array = np.isin(elements, test_elements, invert=invert)
+    return result
 
 
 # --- unique ----------------------------------------------------------------------------------------------------
@@ -134,8 +134,8 @@ def isin(elements: Array, test_elements: Array, assume_unique: bool, invert: boo
 def unique(self: Array, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
     # NaN differs from itself, so each is one of its own.
     asked: Any = {"return_inverse": return_inverse, "return_counts": return_counts, "equal_nan": False}
-    found = np.unique(self, **asked)
-    output, *more = found if isinstance(found, tuple) else (found,)
+    results = np.unique(self, **asked)
+    output, *more = results if isinstance(results, tuple) else (results,)
     return (
         output,
         more.pop(0).reshape(self.shape) if return_inverse else np.empty(0, np.int64),

@@ -49,14 +49,14 @@ def median_dim(self: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     if not self.ndim and dim in (0, -1):
         return self.copy(), np.zeros((), np.int64)
     axis = _axis(self, dim)
-    value, place = _kth(self, (self.shape[axis] - 1) // 2, axis)
+    value, position = _kth(self, (self.shape[axis] - 1) // 2, axis)
     if self.dtype.kind == "f":
         nan = np.isnan(self)
         some = nan.any(axis=axis, keepdims=True)
         if some.any():
             value = np.where(some, self.dtype.type(np.nan), value)
-            place = np.where(some, np.argmax(nan, axis=axis, keepdims=True), place)
-    return _result(value, place, axis, keepdim)
+            position = np.where(some, np.argmax(nan, axis=axis, keepdims=True), position)
+    return _result(value, position, axis, keepdim)
 
 
 @cpu.kernel("median", dtypes="real_number")
@@ -107,7 +107,7 @@ def histc(self: Array, bins: int, min: Any, max: Any) -> Array:
             low, high = low - 1, high + 1
     first, last = self.dtype.type(low), self.dtype.type(high)
     inside = self[(self >= first) & (self <= last)]
-    places = np.clip(
+    bin_numbers = np.clip(
         ((inside - first) * self.dtype.type(bins) / (last - first)).astype(np.int64), 0, bins - 1
     )
-    return np.bincount(places, minlength=bins).astype(self.dtype)
+    return np.bincount(bin_numbers, minlength=bins).astype(self.dtype)

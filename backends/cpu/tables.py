@@ -75,7 +75,7 @@ def _in_families(index: Mapping[str, Sequence[str]], op: str) -> list[Kernel]:
 @cache
 def _kernels(module: str) -> dict[str, list[Kernel]]:
     """Import a family, and return its kernels by operator."""
-    found: dict[str, list[Kernel]] = {}
+    by_op: dict[str, list[Kernel]] = {}
     for kernel in import_module(module).cpu.kernels:
-        found.setdefault(kernel.op, []).append(kernel)
-    return found
+        by_op.setdefault(kernel.op, []).append(kernel)
+    return by_op

@@ -211,9 +211,9 @@ def blas_functions(action: str) -> Iterator[Callable[..., Any]]:
     for path in loaded_blas():
         library = ctypes.CDLL(path)
         names = (name.format(action) for name in NAMES)
-        found = next((getattr(library, name) for name in names if hasattr(library, name)), None)
-        if found is not None:
-            yield found
+        function = next((getattr(library, name) for name in names if hasattr(library, name)), None)
+        if function is not None:
+            yield function
 
 
 def loaded_blas() -> list[str]:
@@ -232,8 +232,8 @@ def scipy_blas() -> list[Path]:
         Path,  # takes milliseconds to import, and a first call needs the number of threads only
     )
 
-    found = importlib.util.find_spec("scipy")
-    folders = [] if found is None else list(found.submodule_search_locations or ())
+    spec = importlib.util.find_spec("scipy")
+    folders = [] if spec is None else list(spec.submodule_search_locations or ())
     return sorted(
         path for folder in folders for path in Path(folder).with_name("scipy.libs").glob("*openblas*.so*")
     )

@@ -158,8 +158,8 @@ class OwnKernels:
         """Return the width of the kernels for a call, or None if it is wider than all or its mask holds numbers."""
         if call.mask is not None and call.mask.dtype != np.bool_:
             return None
-        wanted = max(call.q.shape[3], call.v.shape[3])
-        return next((width for width in WIDTHS if width >= wanted), None)
+        needed = max(call.q.shape[3], call.v.shape[3])
+        return next((width for width in WIDTHS if width >= needed), None)
 
     def launch(
         self,
@@ -208,9 +208,9 @@ class OwnKernels:
         greatest = xp.max(scores, axis=-1, keepdims=True)
         empty = greatest == none
         greatest = xp.where(empty, scores.dtype.type(0), greatest)
-        found = xp.exp(scores - greatest)
-        total = xp.where(empty, scores.dtype.type(1), xp.sum(found, axis=-1, keepdims=True))
-        return found / total, xp.where(empty, none, greatest + xp.log(total))[..., 0]
+        exponentials = xp.exp(scores - greatest)
+        total = xp.where(empty, scores.dtype.type(1), xp.sum(exponentials, axis=-1, keepdims=True))
+        return exponentials / total, xp.where(empty, none, greatest + xp.log(total))[..., 0]
 
     def backward_in_memory(
         self, call: AttentionCall, g: StridedHandle, kept: Found, results: tuple[StridedHandle, ...]
@@ -222,12 +222,12 @@ class OwnKernels:
         changes = xp.matmul(slope, self.wide(call.v).swapaxes(-1, -2))
         mean = xp.sum(slope * self.wide(kept.output), axis=-1, keepdims=True)
         changes = weights * (changes - mean) * call.scale
-        found = (
+        gradients = (
             xp.matmul(changes, self.wide(call.k)),
             xp.matmul(changes.swapaxes(-1, -2), self.wide(call.q)),
             xp.matmul(weights.swapaxes(-1, -2), slope),
         )
-        for result, gradient in zip(results, found, strict=True):
+        for result, gradient in zip(results, gradients, strict=True):
             self.backend.copy_into(result, self.backend.normalise(gradient))
 
 
@@ -288,7 +288,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
                 graph.tensor(dim=described[u][0], stride=described[u][1], data_type=kind, uid=u)
                 for u in (1, 2, 3)
             )
-            o, found = graph.sdpa(
+            o, stats = graph.sdpa(
                 q=q,
                 k=k,
                 v=v,
@@ -296,7 +296,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
                 generate_stats=True,
                 use_causal_mask=call.causal,
             )
-            for uid, tensor in ((4, o), (5, found)):
+            for uid, tensor in ((4, o), (5, stats)):
                 tensor.set_output(True).set_uid(uid).set_data_type(
                     kind if uid == 4 else cudnn.data_type.FLOAT
                 )
@@ -318,7 +318,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
 
         def make(cudnn: Any, graph: Any) -> None:
             kind = getattr(cudnn.data_type, CUDNN_DTYPES[dtype])
-            given = [
+            inputs = [
                 graph.tensor(
                     dim=described[u][0],
                     stride=described[u][1],
@@ -328,13 +328,13 @@ class CudnnKernels(OverCudnn, OwnKernels):
                 for u in range(1, 7)
             ]
             names = ("q", "k", "v", "o", "dO", "stats")
-            found = graph.sdpa_backward(
-                **dict(zip(names, given, strict=True)),
+            gradients = graph.sdpa_backward(
+                **dict(zip(names, inputs, strict=True)),
                 attn_scale=call.scale,
                 use_causal_mask=call.causal,
                 use_deterministic_algorithm=deterministic,
             )
-            for uid, gradient in enumerate(found, 7):
+            for uid, gradient in enumerate(gradients, 7):
                 gradient.set_output(True).set_uid(uid).set_data_type(kind)
                 gradient.set_dim(described[uid][0]).set_stride(described[uid][1])
 
@@ -350,11 +350,11 @@ def stats_of(found: Found) -> StridedHandle:
 
 def strides_of(handle: StridedHandle) -> tuple[int, ...]:
     """Return strides in which those of dimensions of size 1, which are arbitrary, fit a row-major order."""
-    found, expected = [], 1
+    strides, expected = [], 1
     for size, stride in zip(reversed(handle.shape), reversed(handle.strides), strict=True):
-        found.append(expected if size == 1 else stride)
-        expected = max(expected, found[-1] * size)
-    return tuple(reversed(found))
+        strides.append(expected if size == 1 else stride)
+        expected = max(expected, strides[-1] * size)
+    return tuple(reversed(strides))
 
 
 # --- tables ----------------------------------------------------------------------------------------------------
@@ -404,8 +404,8 @@ def _attention_backward(kernels: OwnKernels) -> Callable[..., tuple[StridedHandl
     ) -> tuple[StridedHandle, ...]:
         results = tuple(kernels.backend.empty(handle.shape, query.dtype) for handle in (query, key, value))
         call = kernels.called(query, key, value, mask, is_causal, scale)
-        found = kernels.found(output, contiguous(kernels.backend, kernels.summed(logsumexp, query)))
-        kernels.backward(call, kernels.in_four(grad), found, tuple(map(kernels.in_four, results)))
+        forward_results = kernels.found(output, contiguous(kernels.backend, kernels.summed(logsumexp, query)))
+        kernels.backward(call, kernels.in_four(grad), forward_results, tuple(map(kernels.in_four, results)))
         return results
 
     return attention_backward

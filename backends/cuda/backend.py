@@ -93,10 +93,10 @@ class CudaBackend(Backend):
     def device_count(self) -> int:
         """Return the driver's number of devices; 0 where CUDA cannot be used."""
         if self._devices is None:
-            found = 0 if self.available() else find_driver().devices
-            if not (found and self.is_initialized()):
-                return found
-            self._devices = found  # what CUDA said when it was first used holds for the process
+            count = 0 if self.available() else find_driver().devices
+            if not (count and self.is_initialized()):
+                return count
+            self._devices = count  # what CUDA said when it was first used holds for the process
         return self._devices
 
     def is_initialized(self) -> bool:
@@ -114,14 +114,14 @@ class CudaBackend(Backend):
 
     def on(self, index: int) -> contextlib.AbstractContextManager[Any]:
         """Return a context manager in which the device of an index is the current one."""
-        found: contextlib.AbstractContextManager[Any] = self.library().cuda.Device(index)
-        return found
+        guard: contextlib.AbstractContextManager[Any] = self.library().cuda.Device(index)
+        return guard
 
     def index_of(self, handle: StridedHandle) -> int:
         """Return the index of the device of a handle."""
         owner = handle.owner
-        found = getattr(owner, "device", None)
-        return int(found if isinstance(found, int) else owner.device_id)
+        device = getattr(owner, "device", None)
+        return int(device if isinstance(device, int) else owner.device_id)
 
     def _index(self, device: Device | None) -> int:
         return self.current_device() if device is None or device.index is None else device.index
@@ -132,11 +132,13 @@ class CudaBackend(Backend):
 
     def properties(self, device: Device | None = None) -> DeviceProperties:
         """Return CUDA's description of a device."""
-        place = self.default_device() if device is None else self.place(device)
-        found = self.library().cuda.runtime.getDeviceProperties(place.index or 0)
-        details = {name: int(found[word]) for name, word in PROPERTIES.items() if word in found}
-        details |= {"is_integrated": bool(found.get("integrated", 0))}
-        return DeviceProperties(found["name"].decode(), place, int(found["totalGlobalMem"]), details)
+        resolved = self.default_device() if device is None else self.place(device)
+        properties = self.library().cuda.runtime.getDeviceProperties(resolved.index or 0)
+        details = {name: int(properties[word]) for name, word in PROPERTIES.items() if word in properties}
+        details |= {"is_integrated": bool(properties.get("integrated", 0))}
+        return DeviceProperties(
+            properties["name"].decode(), resolved, int(properties["totalGlobalMem"]), details
+        )
 
     def can_access_peer(self, device: Device, peer: Device) -> bool:
         """Return whether a device can read the memory of another one directly."""

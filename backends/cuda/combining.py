@@ -106,10 +106,10 @@ def reduce_in_order(
     target = mover.contiguous(self)
     sizes, base, chosen = places_along(target, axis, index)
     strides = part_of(src, sizes)
-    places = mover.places(sizes, base, [(index, chosen)], op)
+    positions = mover.places(sizes, base, [(index, chosen)], op)
     values = src
     if not (src.is_contiguous and (src.shape or (1,)) == sizes):
         values = mover.take(mover.empty(sizes, src.dtype), src, sizes, strides, contiguous_strides(sizes))
-    combiner.segments(target, values, places, (1, prod(target.shape), 1), reduce, include)
+    combiner.segments(target, values, positions, (1, prod(target.shape), 1), reduce, include)
     if target is not self:
         mover.copy_into(self, target)

@@ -37,9 +37,9 @@ def duplicate(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
 
 def in_rows(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
     """Return a copy in its own memory, in row-major order."""
-    made = backend.empty(handle.shape, handle.dtype)
-    copy_into(backend, made, handle)
-    return made
+    copy = backend.empty(handle.shape, handle.dtype)
+    copy_into(backend, copy, handle)
+    return copy
 
 
 def cast(backend: CudaBackend, handle: StridedHandle, dtype: Any) -> StridedHandle:
@@ -77,10 +77,10 @@ def _transposed(backend: CudaBackend, target: StridedHandle, source: StridedHand
     """Copy by tiles in shared memory if the layouts need it; return whether it was done."""
     if source.dtype != target.dtype or 0 in target.shape or source.shares_memory(target):
         return False
-    found = _tiles(collapse(target.shape, [target.strides, source.strides]))
-    if found is None:
+    tiles = _tiles(collapse(target.shape, [target.strides, source.strides]))
+    if tiles is None:
         return False
-    sizes, numbers = found
+    sizes, numbers = tiles
     batches, rows, columns = sizes
     across, down = -(-columns // TILE), -(-rows // TILE)
     POINTWISE.kernel(f"transpose_tiles<{WORDS[target.dtype.itemsize]}>")(
@@ -120,12 +120,12 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
             return cast(backend, like, dtype)
         order = ORDERS.get(name)
         if order is None:
-            made = backend.empty(like.shape, dtype)
+            result = backend.empty(like.shape, dtype)
         else:
             dense = backend.empty([like.shape[d] for d in order], dtype)
-            made = dense.view(like.shape, [dense.strides[order.index(d)] for d in range(len(order))])
-        copy_into(backend, made, like)
-        return made
+            result = dense.view(like.shape, [dense.strides[order.index(d)] for d in range(len(order))])
+        copy_into(backend, result, like)
+        return result
 
     @table.kernel("clone", half="native", priority=1)
     def clone(self: StridedHandle) -> StridedHandle:

@@ -135,9 +135,9 @@ class StridedHandle:
     @property
     def is_contiguous(self) -> bool:
         """Whether the elements are in row-major order without gaps."""
-        wanted = contiguous_strides(self.shape)
-        pairs = zip(self.shape, self.strides, wanted, strict=True)
-        return 0 in self.shape or all(size == 1 or found == want for size, found, want in pairs)
+        expected = contiguous_strides(self.shape)
+        pairs = zip(self.shape, self.strides, expected, strict=True)
+        return 0 in self.shape or all(size == 1 or stride == want for size, stride, want in pairs)
 
     def span(self) -> tuple[int, int]:
         """Return the first element that the handle reaches and the one after the last, counted in the storage."""

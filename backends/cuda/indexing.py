@@ -110,35 +110,35 @@ class Chosen:
 
 def choose(mover: Mover, self: StridedHandle, indices: Sequence[StridedHandle | None]) -> Chosen:
     """Return what an advanced index chooses; the shape rule explains the IndexError of one that does not fit."""
-    found, whole = _integers(mover, self, indices)
-    given = [d for d, item in enumerate(found) if item is not None]
-    arrays = [*(item for item in found if item is not None), *whole]
+    items, whole = _integers(mover, self, indices)
+    indexed = [d for d, item in enumerate(items) if item is not None]
+    arrays = [*(item for item in items if item is not None), *whole]
     try:
         common: Shape = ()
         if arrays:
             common = arrays[0].shape if len(arrays) == 1 else np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError as error:
         raise IndexError("indices that do not broadcast") from error
-    together = given == list(range(given[0], given[-1] + 1)) if given else True
-    before = given[0] if given and together else 0
-    kept = [d for d in range(self.ndim) if found[d] is None]
+    together = indexed == list(range(indexed[0], indexed[-1] + 1)) if indexed else True
+    before = indexed[0] if indexed and together else 0
+    kept = [d for d in range(self.ndim) if items[d] is None]
     ahead = [d for d in kept if d < before]
     behind = [d for d in kept if d >= before]
     shape = (*(self.shape[d] for d in ahead), *common, *(self.shape[d] for d in behind))
     base = (*(self.strides[d] for d in ahead), *(0,) * len(common), *(self.strides[d] for d in behind))
-    if 0 not in shape and any(self.shape[d] == 0 for d in given):
+    if 0 not in shape and any(self.shape[d] == 0 for d in indexed):
         raise IndexError("an index into nothing")
     pairs = []
-    for d in given:
-        item = found[d]
-        assert item is not None  # for the type checker: `given` implies it
+    for d in indexed:
+        item = items[d]
+        assert item is not None  # for the type checker: `indexed` implies it
         strides = (
             *(0,) * len(ahead),
             *broadcast_strides(item.shape, item.strides, common),
             *(0,) * len(behind),
         )
         pairs.append((item, along_dim(self, d, item, strides)))
-    leading = given == list(range(len(given)))
+    leading = indexed == list(range(len(indexed)))
     return Chosen(shape, base, pairs, len(behind) if leading else 0)
 
 
@@ -150,31 +150,31 @@ def _integers(
     Masks without dimensions select all or nothing: each is one more array, of one element or none.
     """
     backend = mover.backend
-    found: list[StridedHandle | None] = []
+    items: list[StridedHandle | None] = []
     whole: list[StridedHandle] = []
     for item in indices:
         if item is None:
-            found.append(None)
+            items.append(None)
         elif item.dtype.kind == "b" or item.dtype == np.uint8:
             if item.dtype == np.uint8:
                 warn_user("indexing with dtype uint8 is deprecated, use a dtype bool instead")
-            if item.shape != self.shape[len(found) : len(found) + item.ndim]:
+            if item.shape != self.shape[len(items) : len(items) + item.ndim]:
                 raise IndexError("a mask of another shape")
             if item.ndim:
-                places = true_places(mover, item, "index", columns=True)
-                count = places.shape[1]
-                found += [places.view((count,), (1,), d * count) for d in range(item.ndim)]
+                positions = true_places(mover, item, "index", columns=True)
+                count = positions.shape[1]
+                items += [positions.view((count,), (1,), d * count) for d in range(item.ndim)]
             else:
                 backend.will_wait("index()")
                 whole.append(mover.empty((int(bool(item.array)),), np.int64))
         else:
-            if len(found) >= self.ndim:
+            if len(items) >= self.ndim:
                 raise IndexError("too many indices")
             is_wide(item)
-            found.append(item)
-    if len(found) > self.ndim:
+            items.append(item)
+    if len(items) > self.ndim:
         raise IndexError("too many indices")
-    return found + [None] * (self.ndim - len(found)), whole
+    return items + [None] * (self.ndim - len(items)), whole
 
 
 def _full(table: KernelTable, mover: Mover) -> None:
@@ -244,8 +244,8 @@ def _places(table: KernelTable, combiner: Combiner) -> None:
             (array, i._replace(strides=i.strides[:kept], step=i.step // inner)) for array, i in chosen.indices
         ]
         base = tuple(stride // inner for stride in chosen.base[:kept])
-        places = mover.places(sizes, base, pairs, "index_put", wraps=True)
+        positions = mover.places(sizes, base, pairs, "index_put", wraps=True)
         whole = mover.contiguous(values, chosen.shape)
-        combiner.segments(target, whole, places, (1, prod(target.shape) // inner, inner))
+        combiner.segments(target, whole, positions, (1, prod(target.shape) // inner, inner))
         if target is not self:
             mover.copy_into(self, target)

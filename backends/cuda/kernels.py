@@ -126,9 +126,9 @@ def _telling(function: Callable[..., Any], op: str, backend: CudaBackend) -> Cal
     @wraps(function)
     def telling(*args: Any) -> Any:
         backend.will_wait(f"{op}()")
-        found = function(*args)
+        result = function(*args)
         backend.failures.raise_first()
-        return found
+        return result
 
     return telling
 

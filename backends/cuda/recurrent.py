@@ -111,8 +111,8 @@ class _Rows:
 def _on_host(backend: CudaBackend, handle: Any) -> list[int]:
     """Return the sizes of packed steps, for which the host waits if they are on the device."""
     array = backend.to_numpy(handle) if isinstance(handle, StridedHandle) else handle
-    found: list[int] = array.tolist()
-    return found
+    numbers: list[int] = array.tolist()
+    return numbers
 
 
 class _Layers:
@@ -177,13 +177,13 @@ class _Layers:
         turned = _turned(v)
         for t in rows.order:
             size, step = rows.sizes[t], rows.step(t, hidden)
-            found = self._times(_first(h, size), turned)
+            recurrent = self._times(_first(h, size), turned)
             states = (h, c, output) if w is None else (None, c, None)
             self._launch(
                 f"rnn_step<{name}, {name_of(x.dtype)}>",
                 size * hidden,
                 own,
-                found,
+                recurrent,
                 q,
                 *states,
                 kept,
@@ -246,13 +246,13 @@ class _Layers:
             f"rnn_slope<{short}>", hx.shape[0] * out, None, state, product, kept, state, None, everything, out
         )
         nothing = backend.empty((0,), x.dtype)
-        found = (
+        gradients = (
             self._times(own, u).view(input.shape, contiguous_strides(input.shape)), state,
             nothing if to_cell is None else to_cell, self._times(_turned(own), _flat(x)),
             self._times(_turned(recurrent), befores), self._total(own), self._total(recurrent),
             backend.empty((0,), x.dtype) if projected is None else self._times(_turned(slopes), projected),
         )  # fmt: skip
-        return tuple(self._narrow(one, dtype) for one in found)
+        return tuple(self._narrow(one, dtype) for one in gradients)
 
     def _total(self, rows: StridedHandle) -> StridedHandle:
         """Return the sum of rows."""

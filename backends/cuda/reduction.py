@@ -89,10 +89,10 @@ class _Reductions:
         dtype: np.dtype[Any],
         **how: Any,
     ) -> StridedHandle:
-        found = self._walk(
+        results = self._walk(
             f"reduction::{name}<{name_of(self_.dtype)}>", (self_,), dims, keepdim, (dtype, None), **how
         )
-        return only(found)
+        return only(results)
 
     def plain(self, name: str) -> Callable[..., StridedHandle]:
         """Return a reduction whose result has the dtype of the elements."""
@@ -162,11 +162,11 @@ class _Reductions:
         def kernel(self_: StridedHandle, dim: Any, correction: Any, keepdim: bool) -> Any:
             dims = axes(dim, self_.ndim)
             freedom = degrees_of_freedom(op, math.prod(self_.shape[d] for d in dims), correction)
-            found = self._walk(
+            results = self._walk(
                 f"reduction::{name}<{name_of(self_.dtype)}>", (self_,), dims, keepdim,
                 (self_.dtype, self_.dtype if both else None), fact=float(freedom),
             )  # fmt: skip
-            return found if both else found[0]
+            return results if both else results[0]
 
         return kernel
 

@@ -44,14 +44,14 @@ _NUMBERS: Final = (*FLOATING, *INTEGRAL)
 def tables(backend: CudaBackend, tuning: Tuning | None = None) -> list[KernelTable]:
     """Return the kernels of a backend; nothing is compiled before it is called."""
     table, tuning = KernelTable(device="cuda"), tuning or Tuning()
-    for op, name, places, dtypes in (
+    for op, name, with_places, dtypes in (
         ("cumsum", "Sum", False, _NUMBERS),
         ("cumprod", "Product", False, _NUMBERS),
         ("cummax", "Largest", True, (*_NUMBERS, "bool")),
         ("cummin", "Smallest", True, (*_NUMBERS, "bool")),
         ("logcumsumexp", "LogSumExp", False, FLOATING),
     ):
-        kernel = _kernel(backend, name, places, tuning)
+        kernel = _kernel(backend, name, with_places, tuning)
         table.kernel(op, kernel, dtypes=dtypes, takes=("self", "dim"), half="native", priority=1)
     return [table]
 
@@ -83,7 +83,7 @@ def _kernel(backend: CudaBackend, name: str, with_places: bool, tuning: Tuning) 
     def run(self: StridedHandle, dim: int) -> Any:
         axis = axes(dim, self.ndim)
         out = backend.empty(self.shape, self.dtype)
-        places = backend.empty(self.shape, np.dtype(np.int64)) if with_places else None
+        positions = backend.empty(self.shape, np.dtype(np.int64)) if with_places else None
         if out.nbytes:
             plan = _plan(self.shape, self.strides, axis, self.dtype.itemsize, aligned(self), tuning)
             if plan is None:
@@ -92,8 +92,8 @@ def _kernel(backend: CudaBackend, name: str, with_places: bool, tuning: Tuning) 
                 assert plan is not None, (
                     "a contiguous tensor has a plan"
                 )  # the dimensions on each side join into one
-            _launch(backend, f"scan::{name}<{name_of(self.dtype)}>", plan, tuning, self, out, places)
-        return (out, places) if with_places else out
+            _launch(backend, f"scan::{name}<{name_of(self.dtype)}>", plan, tuning, self, out, positions)
+        return (out, positions) if with_places else out
 
     return run
 
@@ -128,10 +128,10 @@ def _plan(
     count, step = (shape[at], strides[at]) if axis else (1, 1)
     sides = []
     for dims in (range(at), range(at + 1, len(shape))) if axis else ((), ()):
-        found = collapsed([(shape[d], strides[d]) for d in dims])
-        if len(found) > 1:
+        runs = collapsed([(shape[d], strides[d]) for d in dims])
+        if len(runs) > 1:
             return None
-        sides.append(found[0] if found else (1, 0))
+        sides.append(runs[0] if runs else (1, 0))
     (outer, outer_stride), (inner, inner_stride) = sides
     lines, threads, items = outer * inner, tuning.threads, _ITEMS[itemsize]
     whole = outer == 1 or (outer_stride % items == 0 and count % items == 0)

@@ -45,9 +45,9 @@ def true_places(mover: Mover, self: StridedHandle, op: str, columns: bool = Fals
     backend, ndim, count = mover.backend, self.ndim, prod(self.shape)
     backend.will_wait(f"{op}()")
     if not ndim:
-        found = int(bool(self.array))
-        return mover.empty((0, found) if columns else (found, 0), np.dtype(np.int64))
-    found, chunk, blocks = 0, 0, 0
+        total = int(bool(self.array))
+        return mover.empty((0, total) if columns else (total, 0), np.dtype(np.int64))
+    total, chunk, blocks = 0, 0, 0
     if count:
         flat = mover.contiguous(self)
         chunk = max(_FEWEST, -(-count // (_BLOCKS * THREADS)) * THREADS)
@@ -57,11 +57,11 @@ def true_places(mover: Mover, self: StridedHandle, op: str, columns: bool = Fals
         counting = INDEXING.kernel(f"count_true<{name}, {THREADS}>")
         counting(backend, grid, block, (counts, flat, count, chunk))
         INDEXING.kernel(f"sum_before<{THREADS}>")(backend, (1,), block, (counts, blocks))
-        found = int(counts.view((), (), blocks).array)
+        total = int(counts.view((), (), blocks).array)
         backend.failures.raise_first()
-    out = mover.empty((ndim, found) if columns else (found, ndim), np.dtype(np.int64))
-    if found:
-        steps = (1, found) if columns else (ndim, 1)
+    out = mover.empty((ndim, total) if columns else (total, ndim), np.dtype(np.int64))
+    if total:
+        steps = (1, total) if columns else (ndim, 1)
         room = (0,) * (_MOST_DIMS - ndim)
         layout = _COORDINATES.pack(ndim, *steps, *self.shape, *room)
         index = "int32" if count < 2**31 else "int64"

@@ -53,10 +53,10 @@ def stable_order(
         digits = _DIGITS.pack(members, tile, blocks, shift, bias)
         SORTING.kernel("count_digits")(backend, (blocks,), _BLOCK, (counts, keys, digits))
         SORTING.kernel("begin_digits")(backend, (1,), _BLOCK, (counts, 256 * blocks))
-        found, moved = mover.empty(keys.shape, keys.dtype), mover.empty(keys.shape, np.dtype(np.int64))
-        args = (found, moved, keys, order, counts, digits)
+        sorted_keys, moved = mover.empty(keys.shape, keys.dtype), mover.empty(keys.shape, np.dtype(np.int64))
+        args = (sorted_keys, moved, keys, order, counts, digits)
         SORTING.kernel("move_digits")(backend, (blocks,), _BLOCK, args)
-        keys, order = found, moved
+        keys, order = sorted_keys, moved
     assert order is not None  # there is at least one digit
     return keys, order
 

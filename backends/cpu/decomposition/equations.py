@@ -46,13 +46,13 @@ def inv(A: Array) -> Any:
     with suppress(
         np.linalg.LinAlgError
     ):  # of which the public function knows whether they are singular or hold NaN
-        if (found := in_single_precision("inv", A)) is not None:
-            return found
+        if (inverse := in_single_precision("inv", A)) is not None:
+            return inverse
     try:
-        found = np.linalg.inv(A)
-        if np.isnan(found).any():  # LAPACK leaves out products with zeros, which PyTorch's does not
-            found[np.isnan(A).any((-2, -1))] = np.nan
-        return found
+        inverse = np.linalg.inv(A)
+        if np.isnan(inverse).any():  # LAPACK leaves out products with zeros, which PyTorch's does not
+            inverse[np.isnan(A).any((-2, -1))] = np.nan
+        return inverse
     except np.linalg.LinAlgError as error:
         return raise_singular("linalg.inv", A, error)
 
@@ -67,11 +67,11 @@ def solve_triangular(A: Array, B: Array, upper: bool, left: bool, unitriangular:
         return result
     (trsm,) = get_blas_funcs(("trsm",), (A, B))
     matrices = np.broadcast_to(A, (*batch, *A.shape[-2:]))
-    for place in np.ndindex(batch):
+    for index in np.ndindex(batch):
         # BLAS reads the memory of rows as columns, so that it solves the transposed equation in place.
-        target = result[place].T
+        target = result[index].T
         solved = trsm(
-            1.0, matrices[place].T, target, side=left, lower=upper, diag=unitriangular, overwrite_b=True
+            1.0, matrices[index].T, target, side=left, lower=upper, diag=unitriangular, overwrite_b=True
         )
         if not np.may_share_memory(solved, target):
             target[...] = solved
@@ -140,19 +140,23 @@ def lstsq(A: Array, B: Array, rcond: float | None, driver: str | None) -> Any:
             expect_finite("linalg.lstsq", lefts)
         if not columns:  # LAPACK finds no rank, or stops: it solves for zeros
             rights = np.zeros((*batch, m, 1), A.dtype)
-        for place in np.ndindex(batch):
+        for index in np.ndindex(batch):
             if driver == "gels":
-                solution[place] = full_rank(lefts[place], rights[place])[..., :columns]
+                solution[index] = full_rank(lefts[index], rights[index])[..., :columns]
                 continue
             try:
-                found, _, rank[place], singular = linalg.lstsq(
-                    lefts[place], rights[place], cut, check_finite=False, lapack_driver=driver or "gelsy"
+                solved, _, rank[index], singular = linalg.lstsq(
+                    lefts[index],
+                    rights[index],
+                    cut,
+                    check_finite=False,
+                    lapack_driver=driver or "gelsy",
                 )
             except np.linalg.LinAlgError as error:
-                raise_unconverged("linalg.lstsq", lefts[place], error)
-            solution[place] = found[..., :columns]
+                raise_unconverged("linalg.lstsq", lefts[index], error)
+            solution[index] = solved[..., :columns]
             if singular is not None:
-                values[place] = singular
+                values[index] = singular
     # The rank of a matrix shared by several right-hand sides is returned once.
     own = tuple(
         slice(None) if size == wide else slice(size) for size, wide in zip(A.shape[:-2], batch, strict=True)
@@ -176,13 +180,13 @@ def full_rank(A: Array, B: Array) -> Any:
     padded = np.zeros((max(m, n), B.shape[1]), A.dtype)
     padded[:m] = B
     work = int(gels_lwork(m, n, B.shape[1])[0].real)
-    _, found, info = gels(A, padded, lwork=work)
+    _, solution, info = gels(A, padded, lwork=work)
     if info > 0:
         raise errors.LinAlgError(
             f"linalg.lstsq: the input matrix is not of full rank: element {info} of the diagonal of its triangular "
             f"factor is zero; use driver='gelsd'"
         )
-    return found[:n]
+    return solution[:n]
 
 
 @cpu.kernel("linalg_det", dtypes="linalg")

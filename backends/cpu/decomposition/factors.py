@@ -60,8 +60,8 @@ def svdvals(A: Array, driver: str | None) -> Any:
 
 def whole_vectors(A: Array) -> tuple[Array, ...]:
     """Return singular values and vectors, with as many vectors as rows and columns."""
-    found = in_single_precision("svd_f", A)
-    return tuple(np.linalg.svd(A)) if found is None else found
+    result = in_single_precision("svd_f", A)
+    return tuple(np.linalg.svd(A)) if result is None else result
 
 
 def singular_vectors(A: Array) -> tuple[Array, ...]:
@@ -70,15 +70,15 @@ def singular_vectors(A: Array) -> tuple[Array, ...]:
 
 
 def _singular_vectors(A: Array) -> tuple[Array, ...]:
-    found = in_single_precision("svd_s", A)
-    return tuple(np.linalg.svd(A, full_matrices=False)) if found is None else found
+    result = in_single_precision("svd_s", A)
+    return tuple(np.linalg.svd(A, full_matrices=False)) if result is None else result
 
 
 def singular_values(A: Array) -> tuple[Array, ...]:
     """Return singular values."""
     A = triangle(A)
-    found = in_single_precision("svd", A)
-    return (np.linalg.svd(A, compute_uv=False) if found is None else found,)
+    result = in_single_precision("svd", A)
+    return (np.linalg.svd(A, compute_uv=False) if result is None else result,)
 
 
 # --- long matrices ---------------------------------------------------------------------------------------------
@@ -126,8 +126,8 @@ def eigh(A: Array, UPLO: str) -> Any:
     expect_finite("linalg.eigh", A, part)
 
     def vectors(A: Array) -> tuple[Array, ...]:
-        found = in_single_precision("eigh_lo" if part == "L" else "eigh_up", A)
-        return tuple(np.linalg.eigh(A, part)) if found is None else found
+        result = in_single_precision("eigh_lo" if part == "L" else "eigh_up", A)
+        return tuple(np.linalg.eigh(A, part)) if result is None else result
 
     try:
         return shared(vectors, A)
@@ -142,8 +142,8 @@ def eigvalsh(A: Array, UPLO: str) -> Any:
     expect_finite("linalg.eigvalsh", A, part)
 
     def values(A: Array) -> tuple[Array, ...]:
-        found = in_single_precision("eigvalsh_lo" if part == "L" else "eigvalsh_up", A)
-        return (np.linalg.eigvalsh(A, part) if found is None else found,)
+        result = in_single_precision("eigvalsh_lo" if part == "L" else "eigvalsh_up", A)
+        return (np.linalg.eigvalsh(A, part) if result is None else result,)
 
     try:
         return shared(values, A)[0]
@@ -192,26 +192,26 @@ def cholesky_ex(A: Array, upper: bool, check_errors: bool) -> Any:
     expect(is_square(A), "linalg.cholesky_ex() takes square matrices")
     batch = A.shape[:-2]
     try:
-        found = in_single_precision("cholesky_up" if upper else "cholesky_lo", A)
-        return np.linalg.cholesky(A, upper=upper) if found is None else found, np.zeros(batch, np.int32)
+        result = in_single_precision("cholesky_up" if upper else "cholesky_lo", A)
+        return np.linalg.cholesky(A, upper=upper) if result is None else result, np.zeros(batch, np.int32)
     except np.linalg.LinAlgError:
         pass
     # Some matrix of the batch is not positive-definite: LAPACK reports which, and where.
     (potrf,) = lapack("potrf", A)
     factors, info = np.empty_like(A, order="C"), np.zeros(batch, np.int32)
-    for place in np.ndindex(batch):
-        factors[place], info[place] = potrf(A[place], lower=not upper, clean=True)
+    for index in np.ndindex(batch):
+        factors[index], info[index] = potrf(A[index], lower=not upper, clean=True)
     if check_errors:
-        place = next(place for place in np.ndindex(batch) if info[place])
-        raise not_positive("linalg.cholesky_ex", place, batch, int(info[place]))
+        index = next(index for index in np.ndindex(batch) if info[index])
+        raise not_positive("linalg.cholesky_ex", index, batch, int(info[index]))
     return factors, info
 
 
 @cpu.kernel("linalg_cholesky", dtypes="linalg")
 def cholesky(A: Array, upper: bool) -> Any:
     factors, info = cholesky_ex(A, upper, False)
-    for place in np.argwhere(info):
-        where = tuple(int(i) for i in place)
+    for index in np.argwhere(info):
+        where = tuple(int(i) for i in index)
         raise not_positive("linalg.cholesky", where, info.shape, int(info[where]))
     return factors
 
@@ -235,8 +235,8 @@ def lu_factor_ex(A: Array, check_errors: bool) -> Any:
     )
     if A.size:
         (getrf,) = lapack("getrf", A)
-        for place in np.ndindex(batch):
-            factors[place], pivots[place], info[place] = getrf(A[place])
+        for index in np.ndindex(batch):
+            factors[index], pivots[index], info[index] = getrf(A[index])
         pivots += 1
     if check_errors and info.any():
         raise_singular("linalg.lu_factor_ex", A, ValueError("no pivot"))
@@ -286,8 +286,8 @@ def geqrf(self: Array) -> Any:
     tau = np.zeros((*self.shape[:-2], min(self.shape[-2:])), self.dtype)
     if self.size:
         (function,) = lapack("geqrf", self)
-        for place in np.ndindex(self.shape[:-2]):
-            factors[place], tau[place] = function(self[place])[:2]
+        for index in np.ndindex(self.shape[:-2]):
+            factors[index], tau[index] = function(self[index])[:2]
     return factors, tau
 
 
@@ -298,9 +298,9 @@ def ldl_factor_ex(self: Array, hermitian: bool, check_errors: bool) -> Any:
     info = np.zeros(batch, np.int32)
     if self.size:
         (function,) = lapack("hetrf" if hermitian and np.iscomplexobj(self) else "sytrf", self)
-        for place in np.ndindex(batch):
-            found, pivots[place], info[place] = function(self[place], lower=1)
-            factors[place] = np.tril(found)
+        for index in np.ndindex(batch):
+            factor, pivots[index], info[index] = function(self[index], lower=1)
+            factors[index] = np.tril(factor)
     if check_errors and info.any():
         raise errors.LinAlgError(
             f"linalg.ldl_factor_ex(): column {info[info != 0][0]} has no pivot: the factor D is singular"
@@ -328,8 +328,8 @@ def ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Any:
     if result.size:
         (function,) = lapack("hetrs" if hermitian and np.iscomplexobj(LD) else "sytrs", LD)
         factors = np.broadcast_to(LD, (*batch, *LD.shape[-2:]))
-        places = np.broadcast_to(pivots, (*batch, pivots.shape[-1]))
-        for place in np.ndindex(batch):
-            expect_pivots(places[place].tolist())
-            result[place] = function(factors[place], places[place], result[place], lower=1)[0]
+        all_pivots = np.broadcast_to(pivots, (*batch, pivots.shape[-1]))
+        for index in np.ndindex(batch):
+            expect_pivots(all_pivots[index].tolist())
+            result[index] = function(factors[index], all_pivots[index], result[index], lower=1)[0]
     return result

@@ -105,14 +105,14 @@ def solve(op: str, name: str, A: Array, arguments: Sequence[Any]) -> None:
         elif isinstance(one, np.ndarray):
             memory.append(aligned(one.size, one.dtype))
             call[at] = _address(memory[-1])
-    for place in range(count):
+    for number in range(count):
         for rows, own in moving:
-            own[...] = rows[place]
+            own[...] = rows[number]
         prepared.function(*call)
         if info.value:  # where integers have 32 bits, the function writes the lower half
             raise_unconverged(op, A, np.linalg.LinAlgError("LAPACK reports a failure"))
         for rows, own in moving:
-            rows[place] = own
+            rows[number] = own
 
 
 def aligned(length: int, dtype: Any) -> Array:

@@ -214,13 +214,13 @@ def build_in_place(
         name for name, source in modules.items()
         if before.get(name) == digest(name, source, files) and library_of(name, package).is_file()
     }  # fmt: skip
-    wanted = {name: source for name, source in modules.items() if name not in current}
-    if not wanted and before.keys() == modules.keys():
+    outdated = {name: source for name, source in modules.items() if name not in current}
+    if not outdated and before.keys() == modules.keys():
         return f"native kernels: {len(modules)} extensions are current"
     new: dict[str, Any] = {}
-    if wanted:
+    if outdated:
         with tempfile.TemporaryDirectory(prefix="tt-native-") as scratch:
-            libraries, new = compile_native(wanted, Path(scratch), say=say, pool=pool)
+            libraries, new = compile_native(outdated, Path(scratch), say=say, pool=pool)
             for name, library in libraries.items():
                 # Replaced at once: a process that has the old one open keeps it.
                 partial = library_of(name, package).with_suffix(f".{os.getpid()}.partial")
@@ -231,12 +231,12 @@ def build_in_place(
                     partial.unlink(missing_ok=True)
                     raise NotBuiltError(full_disk(partial.parent) or str(error)) from error
         modules = without(modules, new["refused"])
-        wanted = without(wanted, new["refused"])
-    digests = {name: new["modules"][name] if name in wanted else before[name] for name in modules}
+        outdated = without(outdated, new["refused"])
+    digests = {name: new["modules"][name] if name in outdated else before[name] for name in modules}
     facts = new or {key: record[key] for key in ("numpy", "suffix", "refused")}
     write_record(package / RECORD, {**facts, "modules": digests})
     sweep(package, modules)
-    return f"native kernels: compiled {len(wanted)} of {len(modules)} extensions"
+    return f"native kernels: compiled {len(outdated)} of {len(modules)} extensions"
 
 
 def sweep(package: Path, modules: Mapping[str, Path]) -> None:

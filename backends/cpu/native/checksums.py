@@ -36,5 +36,5 @@ def crc32(data: Any, before: int = 0) -> int:
     if native is None:
         return zlib.crc32(data, before)
     threads = get_num_threads() if getattr(data, "nbytes", 0) >= _LARGE else 1
-    found: int = native.crc32(data, before, threads)
-    return found
+    checksum: int = native.crc32(data, before, threads)
+    return checksum

@@ -150,8 +150,8 @@ def include_folders(source: str | Path) -> list[str]:
 
 def included_names(content: bytes) -> list[str]:
     """Return the names that a file includes, in its order."""
-    found = re.finditer(INCLUDED, content)
-    return [m[1].decode() for m in found if not content[: m.start()].rpartition(b"\n")[2].strip()]
+    matches = re.finditer(INCLUDED, content)
+    return [m[1].decode() for m in matches if not content[: m.start()].rpartition(b"\n")[2].strip()]
 
 
 class Files:

@@ -103,8 +103,8 @@ def examine(package: Path | str = PACKAGE) -> NativeStatus:
     """
     record = read_record(package)
     if not record:
-        found = "is not readable" if os.path.exists(os.path.join(package, RECORD)) else "is not there"
-        return NativeStatus(False, f"the record of native kernels, {RECORD}, {found}", ())
+        problem = "is not readable" if os.path.exists(os.path.join(package, RECORD)) else "is not there"
+        return NativeStatus(False, f"the record of native kernels, {RECORD}, {problem}", ())
     digests: dict[str, str] = record["modules"]
     modules = tuple(digests)
     if "reason" in record:
@@ -155,8 +155,8 @@ def _up_to(level: str) -> tuple[str, ...]:
 
 def _compiled(modules: tuple[str, ...]) -> tuple[str, ...]:
     """Return the levels of which there are extensions."""
-    found = {level_of(module) for module in modules}
-    return tuple(level for level in LEVELS if level in found)
+    present = {level_of(module) for module in modules}
+    return tuple(level for level in LEVELS if level in present)
 
 
 def choose(asked: str, processor: tuple[str, ...], compiled: tuple[str, ...]) -> str:
@@ -219,14 +219,14 @@ def levels() -> Levels:
     >>> sorted([*found.usable, *found.missing])
     ['avx2', 'avx512', 'baseline']
     """
-    found = examine()
-    if not found.active:
-        return Levels((), dict.fromkeys(LEVELS, found.reason), (), ())
+    status = examine()
+    if not status.active:
+        return Levels((), dict.fromkeys(LEVELS, status.reason), (), ())
     try:
         processor = _up_to(import_module(THREADS).cpu_level())
     except ImportError as error:
         return Levels((), dict.fromkeys(LEVELS, _unloadable(THREADS, error)), (), ())
-    compiled = _compiled(found.modules)
+    compiled = _compiled(status.modules)
     missing = {
         level: "not compiled" if level not in compiled else "this processor does not have it"
         for level in LEVELS
@@ -245,11 +245,11 @@ def chosen_modules(modules: tuple[str, ...], level: str) -> dict[str, str]:
     {'threads': 'tt.n._threads', 'sorting': 'tt.n._sorting_avx2'}
     """
     rank = {"": -1} | {name: number for number, name in enumerate(LEVELS)}
-    found: dict[str, str] = {}
+    chosen: dict[str, str] = {}
     for module in sorted(modules, key=lambda module: rank[level_of(module)]):
         if rank[level_of(module)] <= rank[level]:
-            found[source_name(module)] = module
-    return found
+            chosen[source_name(module)] = module
+    return chosen
 
 
 # --- loading ---
@@ -272,29 +272,29 @@ def _broken(module: str, error: ImportError) -> NoReturn:
 @cache
 def _chosen() -> tuple[NativeStatus, dict[str, str]]:
     """Decide whether native kernels are used; return source -> extension, of one level."""
-    found, asked = examine(), os.environ.get(VARIABLE, "")
+    status, asked = examine(), os.environ.get(VARIABLE, "")
     if asked and asked not in LEVELS:
         known = levels()
         choose(asked, known.processor, known.compiled)
     extensions: dict[str, str] = {}
     level = ""
-    if found.active:
+    if status.active:
         module = THREADS
         try:
-            level = choose(asked, _up_to(import_module(THREADS).cpu_level()), _compiled(found.modules))
-            extensions = chosen_modules(found.modules, level)
+            level = choose(asked, _up_to(import_module(THREADS).cpu_level()), _compiled(status.modules))
+            extensions = chosen_modules(status.modules, level)
             if "memory" in extensions:
                 module = extensions["memory"]
                 import_module(module)
             import_module(THREADS).set_num_threads(default_threads())
         except ImportError as error:  # made for another NumPy, or another processor's library
-            found = NativeStatus(False, _unloadable(module, error), found.modules)
-    if found.active:
-        return found._replace(reason=f"{found.reason}, running as {level}", level=level), extensions
+            status = NativeStatus(False, _unloadable(module, error), status.modules)
+    if status.active:
+        return status._replace(reason=f"{status.reason}, running as {level}", level=level), extensions
     if asked and os.environ.get(SWITCH) != "0":
         hint = f"in a checkout, make native; or unset {VARIABLE}, and NumPy serves"
-        _refuse(asked, f"the native kernels cannot be used: {found.reason}", hint=hint)
-    return found, {}
+        _refuse(asked, f"the native kernels cannot be used: {status.reason}", hint=hint)
+    return status, {}
 
 
 def load(source: str) -> Any:

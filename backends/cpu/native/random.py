@@ -117,11 +117,11 @@ if NATIVE is not None:
                 "poisson(): the rates must be 0 or more, and some are negative or NaN"
             )
         infinite = rate == math.inf
-        found = NATIVE.poisson_counts(np.where(infinite, 0.0, rate) if infinite.any() else rate, generator)
-        found[infinite] = math.inf
+        counts = NATIVE.poisson_counts(np.where(infinite, 0.0, rate) if infinite.any() else rate, generator)
+        counts[infinite] = math.inf
         out = np.empty_like(self)
         with np.errstate(over="ignore"):
-            out[...] = found.reshape(self.shape)
+            out[...] = counts.reshape(self.shape)
         return out
 
     def binomial(count: Array, prob: Array, generator: Any) -> Array:
@@ -131,13 +131,15 @@ if NATIVE is not None:
         flipped = p > 0.5
         rare = np.where(flipped, 1 - p, p)
         drawable = (n > 0) & (n < math.inf) & (rare > 0)
-        found = NATIVE.binomial_counts(np.where(drawable, n, 0.0), np.where(drawable, rare, 0.0), generator)
-        np.subtract(n, found, found, where=flipped & drawable)
+        successes = NATIVE.binomial_counts(
+            np.where(drawable, n, 0.0), np.where(drawable, rare, 0.0), generator
+        )
+        np.subtract(n, successes, successes, where=flipped & drawable)
         sure = ((p >= 1) & (n > 0)) | ((n == math.inf) & (p > 0))
-        np.copyto(found, n, where=sure)
-        np.copyto(found, math.nan, where=np.isnan(n) | np.isnan(p))
+        np.copyto(successes, n, where=sure)
+        np.copyto(successes, math.nan, where=np.isnan(n) | np.isnan(p))
         with np.errstate(over="ignore"):
-            out: Array = found.reshape(counts.shape).astype(count.dtype, copy=False)
+            out: Array = successes.reshape(counts.shape).astype(count.dtype, copy=False)
         return out
 
     cpu.kernel("poisson", poisson, dtypes="floating", half="native", native=True)

@@ -71,9 +71,9 @@ if NATIVE is not None:
     def vector_norm(self: Array, ord: Any, dim: Any, keepdim: bool) -> Any:
         function = _NORMS.get(ord)
         if function is not None:
-            found = function(self, dim, keepdim)
-            if ord != 2 or self.dtype.char != "d" or bool(np.all((found > TINY) & (found < np.inf))):
-                return found
+            norms = function(self, dim, keepdim)
+            if ord != 2 or self.dtype.char != "d" or bool(np.all((norms > TINY) & (norms < np.inf))):
+                return norms
         wide = self.astype(np.float32) if self.dtype.itemsize == 2 else self
         return _narrowed(wide, ord, dim, keepdim, self.dtype)
 

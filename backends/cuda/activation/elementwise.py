@@ -62,34 +62,34 @@ def _refuse(op: str, given: tuple[Any, ...]) -> None:
 
 def tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the kernels of this family; nothing is compiled."""
-    made = Pointwise(backend)
-    made.serve_one({"relu": "Relu"}, "real_number")
+    pointwise = Pointwise(backend)
+    pointwise.serve_one({"relu": "Relu"}, "real_number")
     for op, (functor, rest) in FUNCTIONS.items():
 
         def function(
             self: Any, *given: Any, op: str = op, functor: str = functor, count: int = len(rest)
         ) -> StridedHandle:
             _refuse(op, given)
-            return made.one(functor, self, given[:count], None, *given[count:])
+            return pointwise.one(functor, self, given[:count], None, *given[count:])
 
-        made.serve(op, ("self", *rest), function, FLOATING)
+        pointwise.serve(op, ("self", *rest), function, FLOATING)
     for op, (functor, rest) in GRADIENTS.items():
 
         def gradient(
             grad: Any, self: Any, *given: Any, functor: str = functor, count: int = len(rest) - 1
         ) -> StridedHandle:
-            return made.two(functor, grad, self, given[:count], None, *given[count:])
+            return pointwise.two(functor, grad, self, given[:count], None, *given[count:])
 
-        made.serve(op, ("grad_output", *rest), gradient, FLOATING)
+        pointwise.serve(op, ("grad_output", *rest), gradient, FLOATING)
 
     def gelu(self: Any, approximate: str, out: Any = None) -> StridedHandle:
         check_approximate(approximate)
-        return made.one("Gelu" if approximate == "none" else "GeluTanh", self, (), None, out)
+        return pointwise.one("Gelu" if approximate == "none" else "GeluTanh", self, (), None, out)
 
     def gelu_backward(grad: Any, self: Any, approximate: str, out: Any = None) -> StridedHandle:
         check_approximate(approximate)
         functor = "GeluBackward" if approximate == "none" else "GeluTanhBackward"
-        return made.two(functor, grad, self, (), None, out)
+        return pointwise.two(functor, grad, self, (), None, out)
 
     def prelu_backward(grad: Any, self: Any, weight: Any, out: Any = None) -> StridedHandle:
         return run(backend, "PReluBackward", [grad, self, weight], grad.dtype, (), out)
@@ -102,13 +102,13 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
             view = weight.view((1,) * self.ndim, (0,) * self.ndim)
         else:
             view = weight.view((1, count, *ones), (0, step, *(0 for _ in ones)))
-        return made.two("PRelu", self, view)
+        return pointwise.two("PRelu", self, view)
 
-    made.table.kernel(
+    pointwise.table.kernel(
         "prelu", prelu, dtypes=FLOATING, takes=("self", "weight"), half="same", priority=1, check=True
     )
-    made.serve_two({"_prelu_kernel": "PRelu"}, FLOATING, takes=("self", "weight"))
-    made.serve("_prelu_backward", ("grad_output", "self", "weight"), prelu_backward, FLOATING)
-    made.serve("gelu", ("self", "approximate"), gelu, FLOATING)
-    made.serve("gelu_backward", ("grad_output", "self", "approximate"), gelu_backward, FLOATING)
-    return [made.table]
+    pointwise.serve_two({"_prelu_kernel": "PRelu"}, FLOATING, takes=("self", "weight"))
+    pointwise.serve("_prelu_backward", ("grad_output", "self", "weight"), prelu_backward, FLOATING)
+    pointwise.serve("gelu", ("self", "approximate"), gelu, FLOATING)
+    pointwise.serve("gelu_backward", ("grad_output", "self", "approximate"), gelu_backward, FLOATING)
+    return [pointwise.table]

@@ -99,10 +99,10 @@ def _plan(
     for each in strides:
         steps = []
         for dims in (range(at), range(at + 1, len(shape))) if axis else ((), ()):
-            found = collapsed([(shape[d], each[d]) for d in dims])
-            if len(found) > 1:
+            runs = collapsed([(shape[d], each[d]) for d in dims])
+            if len(runs) > 1:
                 return None
-            steps.append(found[0] if found else (1, 0))
+            steps.append(runs[0] if runs else (1, 0))
         (outer, outer_stride), (inner, inner_stride) = steps
         walked += (outer_stride, each[at] if axis else 1, inner_stride)
     lines = outer * inner

@@ -59,10 +59,10 @@ def kernel_key(kernel: ProgramKernel, arch: str) -> str:
     source = kernel.program.source
     parts = [kernel.name, *usable_arch(arch), *map(str, nvrtc_version()), *OPTIONS, *source.options]
     parts += [source.name, source.text, *(part for item in source.headers.items() for part in item)]
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
-        found.update(f"{len(part)}:{part}".encode())
-    return found.hexdigest()
+        hasher.update(f"{len(part)}:{part}".encode())
+    return hasher.hexdigest()
 
 
 def cached_kernel(kernel: ProgramKernel, arch: str, folder: Path | None = None) -> Compiled:
@@ -74,12 +74,12 @@ def cached_kernel(kernel: ProgramKernel, arch: str, folder: Path | None = None) 
         As `compile_source` does.
     """
     path = (cache_folder() if folder is None else folder) / f"{kernel_key(kernel, arch)}.bin"
-    found = read_kernel(path, kernel.name)
-    if found is None:
-        found = compile_source(kernel.program.source, [kernel.name], arch)
+    compiled = read_kernel(path, kernel.name)
+    if compiled is None:
+        compiled = compile_source(kernel.program.source, [kernel.name], arch)
         with contextlib.suppress(OSError):  # a folder that cannot be written to costs time only
-            write_kernel(path, kernel.name, found)
-    return found
+            write_kernel(path, kernel.name, compiled)
+    return compiled
 
 
 def read_kernel(path: Path, name: str) -> Compiled | None:

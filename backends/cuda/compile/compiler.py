@@ -241,9 +241,13 @@ def explain_log(log: str, texts: Mapping[str, str]) -> list[str]:
     reported = log.strip("\0\n ").splitlines()
     for line, following in zip(reported, [*reported[1:], ""], strict=True):
         shown.append(line)
-        place = _PLACE.match(line)
-        lines = texts.get(place["file"], "").splitlines() if place is not None else []
-        text = lines[int(place["line"]) - 1].strip() if place and 0 < int(place["line"]) <= len(lines) else ""
+        location = _PLACE.match(line)
+        lines = texts.get(location["file"], "").splitlines() if location is not None else []
+        text = (
+            lines[int(location["line"]) - 1].strip()
+            if location and 0 < int(location["line"]) <= len(lines)
+            else ""
+        )
         if text and following.strip() != text:  # newer compilers show the line themselves
             shown.append(f"    {text}")
     return shown

@@ -82,8 +82,10 @@ def compile_launched(backend: CudaBackend, source: Any, function: Any) -> Callab
                 function.name, f"it takes {len(function.parameters)} arguments, and got {len(args)}",
                 signatures=[str(function)],
             )  # fmt: skip
-        given = [_argument(function, p, value) for p, value in zip(function.parameters, args, strict=True)]
-        kernel(grid, block, tuple(given), shared_mem=shared_mem)
+        arguments = [
+            _argument(function, p, value) for p, value in zip(function.parameters, args, strict=True)
+        ]
+        kernel(grid, block, tuple(arguments), shared_mem=shared_mem)
         for parameter, value in zip(function.parameters, args, strict=True):
             if parameter.type.kind == "pointer" and not parameter.type.const:
                 value._bump_version()

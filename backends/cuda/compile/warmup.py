@@ -193,29 +193,29 @@ def common_kernels(dtypes: Sequence[str] = DTYPES) -> list[ProgramKernel]:
 
 
 def _calls(backend: CudaBackend, native: Any) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    def made(*shape: int, dtype: Any = native) -> Any:
+    def empty(*shape: int, dtype: Any = native) -> Any:
         return backend.empty(shape, np.dtype(dtype))
 
-    x, y, step = made(ROWS, COLUMNS), made(ROWS, COLUMNS), made(dtype=np.float32)
+    x, y, step = empty(ROWS, COLUMNS), empty(ROWS, COLUMNS), empty(dtype=np.float32)
     noted = np.promote_types(native, np.float32) if native.kind == "f" else np.dtype(np.float32)
     named: dict[str, Any] = {
-        "x": x, "y": y, "row": made(COLUMNS), "column": made(ROWS, 1), "pair": [x, y], "number": made(),
-        "mask": made(ROWS, COLUMNS, dtype=bool), "turned": y.view((ROWS, COLUMNS), (1, ROWS)), "native": native,
-        "rows": made(ROWS, dtype=np.int64), "places": made(ROWS, COLUMNS, dtype=np.int64),
-        "rowwise": made(ROWS, dtype=noted), "images": made(8, 16, 32, 32), "channel": made(16),
-        "heads": made(8, 4, 128, 64), "logsumexp": made(8, 4, 128, dtype=noted), "steps": [step, step], "nothing": [],
+        "x": x, "y": y, "row": empty(COLUMNS), "column": empty(ROWS, 1), "pair": [x, y], "number": empty(),
+        "mask": empty(ROWS, COLUMNS, dtype=bool), "turned": y.view((ROWS, COLUMNS), (1, ROWS)), "native": native,
+        "rows": empty(ROWS, dtype=np.int64), "places": empty(ROWS, COLUMNS, dtype=np.int64),
+        "rowwise": empty(ROWS, dtype=noted), "images": empty(8, 16, 32, 32), "channel": empty(16),
+        "heads": empty(8, 4, 128, 64), "logsumexp": empty(8, 4, 128, dtype=noted), "steps": [step, step], "nothing": [],
     }  # fmt: skip
     for op in ONE:
         yield op, (x,), {}
     for op in TWO:
         for other in (y, named["row"], named["column"], 2.5):
             yield op, (x, other), {"alpha": 1}
-    for op, places, numbers in OTHERS:
+    for op, operands, numbers in OTHERS:
         rest = {
             key: named.get(value, value) if isinstance(value, str) else value
             for key, value in numbers.items()
         }
-        yield op, tuple(named[place] for place in places), rest
+        yield op, tuple(named[operand] for operand in operands), rest
 
 
 def _call(kernels: list[Any], op: str, args: tuple[Any, ...], numbers: dict[str, Any]) -> None:
@@ -305,34 +305,34 @@ def compile_all(
 
     for arch in archs:
         usable_arch(arch)  # before anything is compiled
-    place = cache_folder() if folder is None else folder
+    target = cache_folder() if folder is None else folder
 
     def warm(kernel: ProgramKernel, arch: str) -> Warmed:
         began = time.perf_counter()
-        path = place / f"{kernel_key(kernel, arch)}.bin"
+        path = target / f"{kernel_key(kernel, arch)}.bin"
         if read_kernel(path, kernel.name) is not None:
             return Warmed(str(kernel), arch, "cached", time.perf_counter() - began)
         try:
-            made = compile_source(kernel.program.source, [kernel.name], arch)
+            compiled = compile_source(kernel.program.source, [kernel.name], arch)
         except errors.CompileError as error:
             return Warmed(str(kernel), arch, "failed", time.perf_counter() - began, str(error))
-        write_kernel(path, kernel.name, made)
+        write_kernel(path, kernel.name, compiled)
         return Warmed(str(kernel), arch, "compiled", time.perf_counter() - began)
 
-    found: list[Warmed] = []
+    done: list[Warmed] = []
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         try:
             waiting = [pool.submit(warm, kernel, arch) for arch in archs for kernel in kernels]
             for future in as_completed(waiting):
-                found.append(future.result())
-                told(found[-1])
+                done.append(future.result())
+                told(done[-1])
         except OSError as error:
             raise errors.ConfigurationError(
-                str(place),
-                f"compiled kernels cannot be kept there: {'it is a file' if place.is_file() else error.strerror}; "
-                f"{len(found)} of {len(waiting)} are",
+                str(target),
+                f"compiled kernels cannot be kept there: {'it is a file' if target.is_file() else error.strerror}; "
+                f"{len(done)} of {len(waiting)} are",
                 hint=f"{VARIABLE}=FOLDER, which names another folder",
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-    return found
+    return done

@@ -254,13 +254,13 @@ class CudnnKernels(OverCudnn, OwnKernels):
                 "transposed": (graph.conv_dgrad, ("loss", "filter")),
                 "weights": (graph.conv_wgrad, ("image", "loss")),
             }[product]
-            given = dict(zip(names, (tensors[1], tensors[2]), strict=True))
-            found = operation(**given, pre_padding=pad, post_padding=pad, stride=hop, dilation=gap)
+            operands = dict(zip(names, (tensors[1], tensors[2]), strict=True))
+            output = operation(**operands, pre_padding=pad, post_padding=pad, stride=hop, dilation=gap)
             if 4 in tensors:
-                found.set_dim(list(described[2][1]))
-                found = graph.bias(input=found, bias=tensors[4])
-            found.set_output(True).set_uid(3).set_data_type(kind)
-            found.set_dim(list(described[2][1])).set_stride(list(described[2][2]))
+                output.set_dim(list(described[2][1]))
+                output = graph.bias(input=output, bias=tensors[4])
+            output.set_output(True).set_uid(3).set_data_type(kind)
+            output.set_dim(list(described[2][1])).set_stride(list(described[2][2]))
 
         key = ("convolution", product, dtype, described, tuple(hop), tuple(pad), tuple(gap))
         return self.cudnn.run(
@@ -317,9 +317,9 @@ def _result(backend: CudaBackend, like: StridedHandle, shape: Sizes) -> StridedH
     if not channels_last(like):
         return backend.empty(shape, like.dtype)
     count, channels, *sizes = shape
-    found = backend.empty((count, *sizes, channels), like.dtype)
+    result = backend.empty((count, *sizes, channels), like.dtype)
     order = (0, len(shape) - 1, *range(1, len(shape) - 1))
-    return found.view(shape, [found.strides[dim] for dim in order])
+    return result.view(shape, [result.strides[dim] for dim in order])
 
 
 def _unbatched(handle: StridedHandle, like: StridedHandle) -> StridedHandle:

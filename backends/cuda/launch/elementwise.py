@@ -256,14 +256,14 @@ def run(
 
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     rank = max(map(len, shapes))
-    found = [1] * rank
+    sizes = [1] * rank
     for shape in shapes:
         for d, size in enumerate(shape, rank - len(shape)):
-            if size != 1 and found[d] not in (1, size):
+            if size != 1 and sizes[d] not in (1, size):
                 raise errors.ShapeError(f"the shapes {', '.join(map(str, shapes))} do not broadcast")
             if size != 1:
-                found[d] = size
-    return tuple(found)
+                sizes[d] = size
+    return tuple(sizes)
 
 
 def _spread(handle: StridedHandle, shape: tuple[int, ...]) -> Strides:
@@ -285,11 +285,11 @@ def _result(
                 if any(shape[d] == 1 for d in range(rank)):
                     order = _with_ones(shape, own)
                 if order != list(range(rank)):
-                    made = backend.empty([shape[d] for d in order], dtype)
-                    found = [0] * rank
-                    for place, d in enumerate(order):
-                        found[d] = made.strides[place]
-                    return made.view(shape, found)
+                    dense = backend.empty([shape[d] for d in order], dtype)
+                    steps = [0] * rank
+                    for position, d in enumerate(order):
+                        steps[d] = dense.strides[position]
+                    return dense.view(shape, steps)
                 break
     return backend.empty(shape, dtype)
 
@@ -297,8 +297,8 @@ def _result(
 def _with_ones(shape: tuple[int, ...], own: Strides) -> list[int]:
     """Return the order of dimensions by strides; dimensions of size 1 keep their places."""
     real = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: -abs(own[d]))
-    places = iter(real)
-    return [d if shape[d] == 1 else next(places) for d in range(len(shape))]
+    remaining = iter(real)
+    return [d if shape[d] == 1 else next(remaining) for d in range(len(shape))]
 
 
 def _apart(backend: CudaBackend, operand: StridedHandle, out: StridedHandle) -> StridedHandle:

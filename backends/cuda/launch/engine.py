@@ -103,10 +103,10 @@ class CupyEngine:
     ) -> None:
         """Launch a kernel on CuPy's current device and stream."""
         cuda = self._library().cuda
-        found = self._functions.get((cuda.runtime.getDevice(), kernel))
-        if found is None:
-            found = self._load(cuda, kernel)
-        function = found[0].ptr
+        loaded = self._functions.get((cuda.runtime.getDevice(), kernel))
+        if loaded is None:
+            loaded = self._load(cuda, kernel)
+        function = loaded[0].ptr
         if shared > _STATIC_SHARED and self._asked.get(function, 0) < shared:
             cuda.driver.funcSetAttribute(function, _MAX_DYNAMIC_SHARED_SIZE, shared)
             self._asked[function] = shared
@@ -135,10 +135,10 @@ class CupyEngine:
         device = cuda.runtime.getDevice()
         compiled = cached_kernel(kernel, f"sm_{cuda.Device(device).compute_capability}")
         with self._lock:
-            found = self._functions.get((device, kernel))
-            if found is None:
+            loaded = self._functions.get((device, kernel))
+            if loaded is None:
                 module = cuda.function.Module()
                 module.load(compiled.code)
-                found = (module.get_function(compiled.names[kernel.name]), module)
-                self._functions[device, kernel] = found
-        return found
+                loaded = (module.get_function(compiled.names[kernel.name]), module)
+                self._functions[device, kernel] = loaded
+        return loaded

@@ -111,12 +111,12 @@ def broadcast_strides(shape: Shape, strides: Shape, target: Shape) -> tuple[int,
     missing = len(target) - len(shape)
     if missing < 0:
         raise ValueError("an array with more dimensions than it is broadcast to")
-    found = [0] * missing
-    for size, stride, wanted in zip(shape, strides, target[missing:], strict=True):
-        if size != wanted and size != 1:
+    result = [0] * missing
+    for size, stride, target_size in zip(shape, strides, target[missing:], strict=True):
+        if size != target_size and size != 1:
             raise ValueError("an array that does not broadcast")
-        found.append(stride if size == wanted and size != 1 else 0)
-    return tuple(found)
+        result.append(stride if size == target_size and size != 1 else 0)
+    return tuple(result)
 
 
 def pointed(failure: int, indices: Sequence[int] = (), value: bytes = b"") -> bytes:
@@ -411,9 +411,9 @@ class Mover:
         base = broadcast_strides(self_.shape, self_.strides, sizes)
         plan = make_plan(sizes, base, out.strides, (along,), self_.dtype.itemsize)
         name = f"fill_masked<{plan.unit}, {plan.integer}>"
-        given = isinstance(value, bytes)
+        is_number = isinstance(value, bytes)
         addresses = pointed(0, (), value if isinstance(value, bytes) else b"")
-        self._launch(name, plan, (out, self_, mask, None if given else value, plan.layout, addresses))
+        self._launch(name, plan, (out, self_, mask, None if is_number else value, plan.layout, addresses))
         return out
 
     def scatter_masked(

@@ -90,20 +90,20 @@ def joined(
     (([24], [[1]]), ([6, 4], [[4, 1], [0, 1]]))
     """
     shape: list[int] = []
-    found: list[list[int]] = [[] for _ in rows]
+    steps: list[list[int]] = [[] for _ in rows]
     last = len(sizes) - kept
     for d, size in enumerate(sizes):
         if size == 1 and d < last:
             continue
-        if shape and d < last and all(f[-1] == row[d] * size for f, row in zip(found, rows, strict=True)):
+        if shape and d < last and all(f[-1] == row[d] * size for f, row in zip(steps, rows, strict=True)):
             shape[-1] *= size
-            for f, row in zip(found, rows, strict=True):
+            for f, row in zip(steps, rows, strict=True):
                 f[-1] = row[d]
         else:
             shape.append(size)
-            for f, row in zip(found, rows, strict=True):
+            for f, row in zip(steps, rows, strict=True):
                 f.append(row[d])
-    return shape, found
+    return shape, steps
 
 
 def uploaded(backend: CudaBackend, array: np.ndarray[Any, Any]) -> StridedHandle:

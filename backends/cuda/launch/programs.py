@@ -68,10 +68,10 @@ class Program:
 
     def kernel(self, name: str) -> ProgramKernel:
         """Return the kernel that an expression names, the same one each time."""
-        found = self._kernels.get(name)
-        if found is None:
-            found = self._kernels.setdefault(name, ProgramKernel(self, name))
-        return found
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            kernel = self._kernels.setdefault(name, ProgramKernel(self, name))
+        return kernel
 
     @cached_property
     def source(self) -> CudaSource:
@@ -161,8 +161,8 @@ def packer_of(args: Sequence[Any]) -> struct.Struct:
     '@Pqf0q24s'
     """
     key = tuple([len(value) if type(value) is bytes else type(value) for value in args])
-    found = _PACKERS.get(key)
-    if found is None:
+    packer = _PACKERS.get(key)
+    if packer is None:
         codes = []
         for kind in key:
             if isinstance(kind, int):
@@ -173,5 +173,5 @@ def packer_of(args: Sequence[Any]) -> struct.Struct:
                 raise errors.ArgumentError(
                     "launch", f"a kernel takes handles, numbers, NumPy scalars and bytes, not {kind.__name__}"
                 )
-        found = _PACKERS[key] = struct.Struct("@" + "".join(codes))
-    return found
+        packer = _PACKERS[key] = struct.Struct("@" + "".join(codes))
+    return packer

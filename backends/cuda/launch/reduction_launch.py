@@ -112,15 +112,15 @@ def axes(dims: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     """
     if dims is None or (not isinstance(dims, int) and len(dims) == 0):
         return tuple(range(ndim))
-    found = []
+    wrapped = []
     for dim in (dims,) if isinstance(dims, int) else dims:
         limit = ndim or 1
         if not -limit <= dim < limit:
             raise IndexError(f"dimension {dim} of {ndim}")
-        found.append(dim % limit)
-    if len(set(found)) < len(found):
+        wrapped.append(dim % limit)
+    if len(set(wrapped)) < len(wrapped):
         raise IndexError(f"a dimension is repeated in {dims}")
-    return tuple(found) if ndim else ()
+    return tuple(wrapped) if ndim else ()
 
 
 def collapsed(dims: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -255,9 +255,9 @@ def _columns(outer: int, inner: int, count: int, index: str, tuning: Tuning) -> 
 
 def only(results: tuple[StridedHandle | None, ...]) -> StridedHandle:
     """Return the first result of a reduction, whose dtype was given."""
-    found = results[0]
-    assert found is not None
-    return found
+    result = results[0]
+    assert result is not None
+    return result
 
 
 class Walker:
@@ -315,22 +315,22 @@ class Walker:
             )
             copies = [_with_last(backend, value, dims) for value in inputs]
             last = tuple(range(first.ndim - len(dims), first.ndim))
-            found = self.reduce(
+            reduced = self.reduce(
                 operation, copies, last, False, results, extra=extra, fact=fact, ordered=ordered
             )
-            return tuple(None if f is None else f.view(shape, contiguous_strides(shape)) for f in found)
-        made = [None if dtype is None else backend.empty(plan.shape, dtype) for dtype in results]
+            return tuple(None if f is None else f.view(shape, contiguous_strides(shape)) for f in reduced)
+        outputs = [None if dtype is None else backend.empty(plan.shape, dtype) for dtype in results]
         if plan.lines:
             second = inputs[1] if len(inputs) > 1 else None
             partial = workspace(backend, plan.lines * plan.parts * _ACCUMULATOR) if plan.parts > 1 else None
             block = (self.tuning.threads,)
             kernel = self.program.kernel(plan.kernel.format(operation))
-            kernel(backend, (plan.grid,), block, (first, second, extra, *made, partial, fact, plan.walk))
+            kernel(backend, (plan.grid,), block, (first, second, extra, *outputs, partial, fact, plan.walk))
             if partial is not None:
                 kernel = self.program.kernel(f"reduce_parts<{operation}, {self.tuning.threads}>")
                 grid = min(-(-plan.lines * 32 // self.tuning.threads), 2**31 - 1)
-                kernel(backend, (grid,), block, (partial, extra, *made, fact, plan.walk))
-        return tuple(made)
+                kernel(backend, (grid,), block, (partial, extra, *outputs, fact, plan.walk))
+        return tuple(outputs)
 
     def _planned(
         self, inputs: Sequence[StridedHandle], dims: tuple[int, ...], keepdim: bool, ordered: bool

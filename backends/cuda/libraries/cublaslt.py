@@ -185,12 +185,12 @@ class CublasLt:
         name = out.dtype.name
         rows, depth, columns = out.shape[-2], one.shape[-1], out.shape[-1]
         batch = out.shape[0] if out.ndim == 3 else 1
-        place = place_of(self.backend)
+        queue = place_of(self.backend)
         pointers = two.data_ptr, one.data_ptr, out.data_ptr
         # An algorithm may need the alignment that it was chosen for.
         aligned = tuple(min(pointer & -pointer, 256) if pointer else 256 for pointer in pointers)
         key = (
-            place[0], name, columns, rows, depth, batch, first, second, third, bias is not None, activation, aligned,
+            queue[0], name, columns, rows, depth, batch, first, second, third, bias is not None, activation, aligned,
             settings.allow_tf32 and name == "float32",
         )  # fmt: skip
         try:
@@ -204,10 +204,10 @@ class CublasLt:
                         plan.descriptor, "matmul_desc", "MatmulDescAttribute", "BIAS_POINTER", bias.data_ptr
                     )
                 self.bindings.matmul(
-                    self._handle(place[0]), plan.descriptor, address, pointers[0], plan.layouts[0], pointers[1],
+                    self._handle(queue[0]), plan.descriptor, address, pointers[0], plan.layouts[0], pointers[1],
                     plan.layouts[1], address + factors.itemsize, pointers[2], plan.layouts[2], pointers[2],
-                    plan.layouts[2], plan.algorithm.ctypes.data, self._workspaces.address(place, plan.workspace),
-                    plan.workspace, place[1],
+                    plan.layouts[2], plan.algorithm.ctypes.data, self._workspaces.address(queue, plan.workspace),
+                    plan.workspace, queue[1],
                 )  # fmt: skip
         except self.bindings.cuBLASLtError as error:
             raise errors.DeviceError(
@@ -222,19 +222,19 @@ class CublasLt:
 
     def _factors_of(self, alpha: Any, beta: Any, scale: int) -> tuple[np.ndarray[Any, Any], int]:
         """Return alpha and beta in memory, and the address of it; the two usual pairs are kept."""
-        found = self._factors.get((alpha, beta, scale))
-        if found is None:
+        factors = self._factors.get((alpha, beta, scale))
+        if factors is None:
             values = np.array([alpha, beta], SCALES[scale])
-            found = values, values.ctypes.data
+            factors = values, values.ctypes.data
             if (alpha, beta) in ((1, 0), (1, 1)):
-                self._factors[alpha, beta, scale] = found
-        return found
+                self._factors[alpha, beta, scale] = factors
+        return factors
 
     def _handle(self, device: int) -> int:
-        found = self._handles.get(device)
-        if found is None:
-            found = self._handles.setdefault(device, self.bindings.create())
-        return found
+        handle = self._handles.get(device)
+        if handle is None:
+            handle = self._handles.setdefault(device, self.bindings.create())
+        return handle
 
     # --- plans -------------------------------------------------------------------------------------------------
 
@@ -258,18 +258,18 @@ class CublasLt:
             self._set(layout, "matrix_layout", "MatrixLayoutAttribute", "STRIDED_BATCH_OFFSET", factor.step)
             layouts.append(layout)
         preference = lt.matmul_preference_create()
-        wanted = {"MAX_WORKSPACE_BYTES": WORKSPACE} | {
+        preferences = {"MAX_WORKSPACE_BYTES": WORKSPACE} | {
             f"MIN_ALIGNMENT_{matrix}_BYTES": bytes
             for matrix, bytes in zip("ABCD", (*aligned, aligned[2]), strict=True)
         }
-        for attribute, value in wanted.items():
+        for attribute, value in preferences.items():
             self._set(preference, "matmul_preference", "MatmulPreferenceAttribute", attribute, value)
-        found = np.zeros(1, lt.matmul_heuristic_result_dtype)
+        heuristic = np.zeros(1, lt.matmul_heuristic_result_dtype)
         count = np.zeros(1, np.int32)
         try:
             lt.matmul_algo_get_heuristic(
                 self._handle(device), descriptor, layouts[0], layouts[1], layouts[2], layouts[2], preference, 1,
-                found.ctypes.data, count.ctypes.data,
+                heuristic.ctypes.data, count.ctypes.data,
             )  # fmt: skip
         except lt.cuBLASLtError as error:
             if "NOT_SUPPORTED" not in str(error):
@@ -280,8 +280,8 @@ class CublasLt:
         return MatmulPlan(
             descriptor,
             (layouts[0], layouts[1], layouts[2]),
-            found["algo"].copy() if usable else None,
-            int(found["workspace_size"][0]) if usable else 0,
+            heuristic["algo"].copy() if usable else None,
+            int(heuristic["workspace_size"][0]) if usable else 0,
             fork_safe_lock(),
         )
 

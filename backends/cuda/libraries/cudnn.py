@@ -132,20 +132,20 @@ class Cudnn:
         """
         if not settings.enabled:
             return False
-        place = place_of(self.backend)
-        handle = self._handle(place)
+        queue = place_of(self.backend)
+        handle = self._handle(queue)
         timed = (
             settings.benchmark and not self._is_capturing()
         )  # a capture only notes work, which takes no time
 
         def planned() -> GraphPlan:
             plan = self._plan(make, dtype, handle, notes)
-            return self._fastest(plan, pointers, place, handle) if timed and plan.graph is not None else plan
+            return self._fastest(plan, pointers, queue, handle) if timed and plan.graph is not None else plan
 
-        plan = self.plans.get((place[0], key, notes, timed), planned)
+        plan = self.plans.get((queue[0], key, notes, timed), planned)
         if plan.graph is None:
             return False
-        workspace = self._workspaces.address(place, plan.workspace)
+        workspace = self._workspaces.address(queue, plan.workspace)
         try:
             plan.graph.execute(dict(pointers), workspace, handle=handle)
         except (RuntimeError, self.module.cudnnGraphNotSupportedError) as error:
@@ -155,11 +155,11 @@ class Cudnn:
     def _handle(self, place: tuple[int, int]) -> Any:
         device, stream = place
         mine = self._handles.__dict__.setdefault("of", {})
-        found = mine.get(device)
-        if found is None:
-            found = mine[device] = self.module.create_handle()
-        self.module.set_stream(handle=found, stream=stream)
-        return found
+        handle = mine.get(device)
+        if handle is None:
+            handle = mine[device] = self.module.create_handle()
+        self.module.set_stream(handle=handle, stream=stream)
+        return handle
 
     def _plan(
         self, make: Callable[[Any, Any], None], dtype: str, handle: Any, notes: tuple[str, ...]

@@ -85,8 +85,10 @@ class LazyNamespace:
     def find(self, name: str) -> Callable[..., Any]:
         """Return the library's function: under the standard's name, or under the older one."""
         library = self._load()
-        found = getattr(library, name, None)
-        function: Callable[..., Any] = getattr(library, SPELLINGS.get(name, name)) if found is None else found
+        attribute = getattr(library, name, None)
+        function: Callable[..., Any] = (
+            getattr(library, SPELLINGS.get(name, name)) if attribute is None else attribute
+        )
         return function
 
     # --- functions with other names in the library -------------------------------------------------------------------
@@ -151,14 +153,16 @@ class LazyNamespace:
         library = self._load()
         if not descending:
             return library.argsort(x, axis=axis, kind="stable")
-        found = library.flip(library.argsort(library.flip(x, axis=axis), axis=axis, kind="stable"), axis=axis)
-        return x.shape[axis] - 1 - found
+        reversed_order = library.flip(
+            library.argsort(library.flip(x, axis=axis), axis=axis, kind="stable"), axis=axis
+        )
+        return x.shape[axis] - 1 - reversed_order
 
     def sort(self, x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
         """Return the elements in order."""
         library = self._load()
-        found = library.sort(x, axis=axis)
-        return library.flip(found, axis=axis) if descending else found
+        ordered = library.sort(x, axis=axis)
+        return library.flip(ordered, axis=axis) if descending else ordered
 
 
 class _LazyLinalg:
@@ -212,19 +216,19 @@ def _told_of_errors(library: Any) -> AbstractContextManager[Any]:
     """Let CuPy's solvers raise; see Note [Errors of solvers]."""
     if library.__name__ != "cupy":
         return nullcontext()
-    found: AbstractContextManager[Any] = import_module("cupyx").errstate(linalg="raise")
-    return found
+    context: AbstractContextManager[Any] = import_module("cupyx").errstate(linalg="raise")
+    return context
 
 
 def _deferred(find: Callable[[], Callable[..., Any]], name: str) -> Callable[..., Any]:
     """Return a function that looks the real one up at its first call."""
-    found: Callable[..., Any] | None = None
+    function: Callable[..., Any] | None = None
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        nonlocal found
-        if found is None:
-            found = find()
-        return found(*args, **kwargs)
+        nonlocal function
+        if function is None:
+            function = find()
+        return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
     return call

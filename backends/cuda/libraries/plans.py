@@ -37,23 +37,23 @@ class Plans(Generic[Plan]):
     def get(self, key: Hashable, make: Callable[[], Plan]) -> Plan:
         """Return the plan of a key; the first time it is made."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
+            cached = self._kept.get(key)
+            if cached is not None:
                 self._kept.move_to_end(key)
-                return found
+                return cached
         # Outside of the lock: a library takes its time, and plans for other calls need not wait.
-        made = make()
+        candidate = make()
         dropped = []
         with self._lock:
-            found = self._kept.setdefault(key, made)
-            if found is not made:
-                dropped.append(made)
+            cached = self._kept.setdefault(key, candidate)
+            if cached is not candidate:
+                dropped.append(candidate)
             while len(self._kept) > self._most:
                 dropped.append(self._kept.popitem(last=False)[1])
         if self._close is not None:
             for plan in dropped:
                 self._close(plan)
-        return found
+        return cached
 
     def __len__(self) -> int:
         return len(self._kept)

@@ -84,15 +84,19 @@ class Products:
         def array(handle: StridedHandle) -> Any:
             return (handle if handle.dtype == wide else self.backend.cast(handle, wide)).array
 
-        found = xp.matmul(array(one), array(two))
-        found = found if alpha == 1 else found * alpha
+        product = xp.matmul(array(one), array(two))
+        product = product if alpha == 1 else product * alpha
         if added is not None:
-            found = found + (array(added) if beta == 1 else array(added) * beta)
+            product = product + (array(added) if beta == 1 else array(added) * beta)
         if activation == "relu":
-            found = xp.maximum(found, 0)
+            product = xp.maximum(product, 0)
         elif activation:
-            found = found * 0.5 * (1 + xp.tanh(GELU_SCALE * (found + GELU_CUBIC * found * found * found)))
-        result = self.backend.normalise(found)
+            product = (
+                product
+                * 0.5
+                * (1 + xp.tanh(GELU_SCALE * (product + GELU_CUBIC * product * product * product)))
+            )
+        result = self.backend.normalise(product)
         return result if wide == dtype else self.backend.cast(result, dtype)
 
     def matmul(self, one: StridedHandle, two: StridedHandle) -> StridedHandle:
@@ -105,15 +109,15 @@ class Products:
             raise ValueError("the inner sizes differ")
         batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
         if right.ndim == 2 and left.ndim > 2:  # one tall product instead of many
-            found = self.product(self._collapsed(left, left.shape[:-1], 1), right)
+            product = self.product(self._collapsed(left, left.shape[:-1], 1), right)
         elif batch:
-            found = self.product(self._collapsed(left, batch, 2), self._collapsed(right, batch, 2))
+            product = self.product(self._collapsed(left, batch, 2), self._collapsed(right, batch, 2))
         else:
-            found = self.product(left, right)
+            product = self.product(left, right)
         rows = left.shape[-2:-1] if one.ndim > 1 else ()
         columns = right.shape[-1:] if two.ndim > 1 else ()
         shape = (*batch, *rows, *columns)
-        return found.view(shape, contiguous_strides(shape))
+        return product.view(shape, contiguous_strides(shape))
 
     def linear(
         self, input: StridedHandle, weight: StridedHandle, bias: StridedHandle | None
@@ -129,9 +133,9 @@ class Products:
             raise ValueError("the inner sizes differ")
         turned = weight.view(weight.shape[::-1], weight.strides[::-1])
         rows = self._collapsed(input, input.shape[:-1], 1)
-        found = self.product(rows, turned, bias)
+        product = self.product(rows, turned, bias)
         shape = (*input.shape[:-1], weight.shape[0])
-        return found.view(shape, contiguous_strides(shape))
+        return product.view(shape, contiguous_strides(shape))
 
     def _collapsed(self, handle: StridedHandle, batch: Sequence[int], kept: int) -> StridedHandle:
         """Return a handle, broadcast to batches, with these as its one first dimension."""

@@ -62,9 +62,9 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         loss = backend.empty((batch,), x.dtype)
         log_alpha = backend.empty((batch, steps, 2 * labels + 1), x.dtype)
         how = packed(steps, batch, classes, labels, blank, int(zero_infinity))
-        given = contiguous(backend, targets), lengths(input_lengths, target_lengths)
+        sizes = contiguous(backend, targets), lengths(input_lengths, target_lengths)
         failure = np.uint64(backend.failures.address), kind_of("ctc_loss")
-        launch("ctc_forward", x, labels, x, *given, loss, log_alpha, how, *failure)
+        launch("ctc_forward", x, labels, x, *sizes, loss, log_alpha, how, *failure)
         backend.failures.launched()
         return narrow(loss, log_probs.dtype), narrow(log_alpha, log_probs.dtype)
 

@@ -134,10 +134,10 @@ class _Losses:
         label_smoothing: float,
     ) -> tuple[StridedHandle, StridedHandle]:
         _check_reduction(reduction)
-        given = _Classes(self.backend, input, target, weight)
-        lse, smooth = self._scores(given, label_smoothing)
+        classes = _Classes(self.backend, input, target, weight)
+        lse, smooth = self._scores(classes, label_smoothing)
         out = self.backend.empty(target.shape, input.dtype)
-        loss = self._losses(given, lse, smooth, out, ignore_index, reduction, float(label_smoothing))
+        loss = self._losses(classes, lse, smooth, out, ignore_index, reduction, float(label_smoothing))
         return loss, out
 
     def _scores(self, given: _Classes, smoothing: float) -> tuple[Any, ...]:
@@ -202,23 +202,23 @@ class _Losses:
     ) -> StridedHandle:
         _check_reduction(reduction)
         backend, dtype, each = self.backend, input.dtype, reduction == "none"
-        given = _Classes(backend, input, target, weight)
+        classes = _Classes(backend, input, target, weight)
         if logsumexp.shape != target.shape or grad.shape != (target.shape if each else ()):
             raise ValueError("a gradient that does not fit, which the shape rule refuses")
         out = backend.empty(input.shape, dtype)
         count = prod(input.shape)
         if not count:
             return out
-        kept = self._kept(given, ignore_index) if reduction == "mean" else None
+        kept = self._kept(classes, ignore_index) if reduction == "mean" else None
         weights = None
-        if given.weight is not None and label_smoothing > 0:
+        if classes.weight is not None and label_smoothing > 0:
             operation = f"loss::Total<{name_of(dtype)}>"
-            weights = self._walk(operation, (given.weight,), (0,), False, (wide(dtype), None))[0]
-        lanes = 16 // dtype.itemsize if aligned(given.input) and count % (16 // dtype.itemsize) == 0 else 1
+            weights = self._walk(operation, (classes.weight,), (0,), False, (wide(dtype), None))[0]
+        lanes = 16 // dtype.itemsize if aligned(classes.input) and count % (16 // dtype.itemsize) == 0 else 1
         self._kernel(
             f"class_slopes<{name_of(dtype)}, {lanes}, {index_type(count)}>", elementwise(count // lanes, self.tuning),
-            contiguous(backend, grad), given.input, given.target, given.weight,
-            contiguous(backend, logsumexp), kept, weights, out, count, given.classes, given.inner, each,
+            contiguous(backend, grad), classes.input, classes.target, classes.weight,
+            contiguous(backend, logsumexp), kept, weights, out, count, classes.classes, classes.inner, each,
             int(ignore_index), float(label_smoothing),
         )  # fmt: skip
         return out
@@ -254,7 +254,7 @@ class _Losses:
         operation = (
             f"loss::Elements<loss::{KINDS[kind]}, {name_of(dtype)}, {str(reduction == 'mean').lower()}>"
         )
-        found = self._walk(
+        results = self._walk(
             operation,
             (input, target),
             tuple(range(input.ndim)),
@@ -263,7 +263,7 @@ class _Losses:
             fact=float(parameter),
             ordered=True,
         )
-        return only(found)
+        return only(results)
 
     def elementwise_backward(
         self,

@@ -98,17 +98,17 @@ class Allocator:
         """Return what memory comes from: the chosen allocator, one that CuPy was given before, or a pool."""
         cuda = self.cupy.cuda
         if self.source is not None:
-            made: Callable[[int], Any] = cuda.PythonFunctionAllocator(
+            plugged: Callable[[int], Any] = cuda.PythonFunctionAllocator(
                 self._alloc_plugged, self._free_plugged
             ).malloc
-            return made
+            return plugged
         before = cuda.get_allocator()
         if getattr(before, "__self__", None) is not self.cupy.get_default_memory_pool():
             earlier: Callable[[int], Any] = before
             return earlier
         self.pool = self.new_pool()
-        found: Callable[[int], Any] = self.pool.malloc
-        return found
+        malloc: Callable[[int], Any] = self.pool.malloc
+        return malloc
 
     def new_pool(self, private: bool = False) -> Any:
         """Return a pool of CuPy over the device; a private one never frees memory that a graph may still use."""
@@ -154,8 +154,8 @@ class Allocator:
 
     @property
     def _sizes(self) -> dict[int, tuple[int, int]]:
-        found: dict[int, tuple[int, int]] = self.__dict__.setdefault("_plugged", {})
-        return found
+        sizes: dict[int, tuple[int, int]] = self.__dict__.setdefault("_plugged", {})
+        return sizes
 
     # --- handing out ---------------------------------------------------------------------------------------------
 
@@ -185,9 +185,9 @@ class Allocator:
 
     def malloc(self, size: int) -> Any:
         """Return new memory as CuPy wants it: a `MemoryPointer` that keeps an `Allocation` alive."""
-        found = self.allocate(size)
+        allocation = self.allocate(size)
         cuda = self.cupy.cuda
-        return cuda.MemoryPointer(cuda.UnownedMemory(found.ptr, size, found, found.device), 0)
+        return cuda.MemoryPointer(cuda.UnownedMemory(allocation.ptr, size, allocation, allocation.device), 0)
 
     def _again(self, malloc: Callable[[int], Any], nbytes: int, error: MemoryError) -> Any:
         """Try once more after everything that is not in use was given back."""
@@ -235,13 +235,13 @@ class Allocator:
             self._waiting.append((self._events(streams, allocation.device), *kept))
 
     def _events(self, streams: list[Any], device: int) -> list[Any]:
-        found = []
+        events = []
         with self.cupy.cuda.Device(device):
             for stream in streams:
                 event = self.cupy.cuda.Event(disable_timing=True)
                 event.record(stream)
-                found.append(event)
-        return found
+                events.append(event)
+        return events
 
     def collect(self, wait: bool = False) -> None:
         """Give back what streams are done with; `wait`: let the host wait for all of them."""

@@ -108,8 +108,8 @@ class SentMemory:
         number = next(self._numbers)
         with self._lock:
             self._sent[number] = owner, report
-        place = (handle.shape, handle.strides, handle.offset, handle.dtype.name)
-        return os.getpid(), number, segment, address - base, nbytes, place, report
+        layout = (handle.shape, handle.strides, handle.offset, handle.dtype.name)
+        return os.getpid(), number, segment, address - base, nbytes, layout, report
 
     def receive(self, handed_over: Any, device: Device, make_dtype: Callable[[str], Any]) -> StridedHandle:
         """Return a handle over memory of another process.
@@ -119,8 +119,8 @@ class SentMemory:
         DeviceError
             If the memory is gone.
         """
-        pid, number, segment, offset, nbytes, place, report = handed_over
-        shape, strides, start, dtype = place
+        pid, number, segment, offset, nbytes, layout, report = handed_over
+        shape, strides, start, dtype = layout
         if pid == os.getpid():
             owner = self._sent[number][0]
             report[0] = 1

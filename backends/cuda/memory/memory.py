@@ -57,17 +57,17 @@ class CupyMemory:
     @property
     def allocator(self) -> Allocator:
         """The allocator."""
-        found = self._allocator
-        return self._open()[1] if found is None else found
+        allocator = self._allocator
+        return self._open()[1] if allocator is None else allocator
 
     def _open(self) -> tuple[Any, Allocator]:
         module = self._load()
         with self._opening:
-            found = self._allocator
-            if found is None:
-                found = self._allocator = Allocator(module, self.source)
+            allocator = self._allocator
+            if allocator is None:
+                allocator = self._allocator = Allocator(module, self.source)
                 self._module = module
-        return module, found
+        return module, allocator
 
     def plug(self, source: Any) -> None:
         """Choose an allocator for all memory; see `tt.cuda.memory.change_current_allocator`.
@@ -117,5 +117,5 @@ class CupyMemory:
         pointer = array.data
         memory = pointer.mem
         owner = getattr(memory, "_owner", None)
-        found = owner if type(owner) is Allocation else memory
-        return found, pointer.ptr - found.ptr
+        allocation = owner if type(owner) is Allocation else memory
+        return allocation, pointer.ptr - allocation.ptr

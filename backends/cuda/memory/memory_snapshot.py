@@ -19,12 +19,12 @@ Place = Device | str | int | None
 
 
 def _ledgers() -> list[Ledger]:
-    found = backend()
-    found.library()
-    allocator = found._allocator()
+    cuda = backend()
+    cuda.library()
+    allocator = cuda._allocator()
     if allocator is None:
         raise errors.DeviceError("the memory of this backend of CUDA keeps no account")
-    return [allocator.ledgers[index] for index in range(found.device_count())]
+    return [allocator.ledgers[index] for index in range(cuda.device_count())]
 
 
 def _record_memory_history(
@@ -82,11 +82,11 @@ def _snapshot(device: Place = None) -> dict[str, Any]:
         By default all of them; the others have no segments and no events.
     """
     ledgers = _ledgers()
-    wanted = range(len(ledgers)) if device is None else [place(device).index or 0]
+    indices = range(len(ledgers)) if device is None else [place(device).index or 0]
     return {
-        "segments": [segment for index in wanted for segment in ledgers[index].snapshot(index)],
+        "segments": [segment for index in indices for segment in ledgers[index].snapshot(index)],
         "device_traces": [
-            list(ledger.history.entries) if index in wanted and ledger.history is not None else []
+            list(ledger.history.entries) if index in indices and ledger.history is not None else []
             for index, ledger in enumerate(ledgers)
         ],
         "allocator_settings": {},
@@ -126,8 +126,8 @@ def memory_picture(snapshot: dict[str, Any] | None = None, device: Place = None)
     True
     """
     index = device if isinstance(device, int) else place(device).index or 0
-    found = _snapshot() if snapshot is None else snapshot
-    traces = found["device_traces"]
+    content = _snapshot() if snapshot is None else snapshot
+    traces = content["device_traces"]
     events = traces[index] if index < len(traces) else []
     if not events:
         warn_of_nothing_recorded()

@@ -256,14 +256,14 @@ class Ledger:
         """Return the statistics under PyTorch's names; CuPy's pool keeps large and small blocks together ("all")."""
         with self.lock:
             numbers = self._numbers()
-        found: dict[str, int] = {}
+        stats: dict[str, int] = {}
         for name, (current, peak, added, taken) in numbers.items():
             _, _, added_before, taken_before = self._forgotten.get(name, (0, 0, 0, 0))
-            found |= {
+            stats |= {
                 f"{name}.all.current": current, f"{name}.all.peak": peak,
                 f"{name}.all.allocated": added - added_before, f"{name}.all.freed": taken - taken_before,
             }  # fmt: skip
-        return found | {
+        return stats | {
             "num_alloc_retries": self.alloc_retries, "num_ooms": self.ooms,
             "num_device_alloc": self.device_allocs, "num_device_free": self.device_frees,
             "num_sync_all_streams": self.stream_waits, "max_split_size": -1,
@@ -289,15 +289,15 @@ class Ledger:
             blocks = [(ptr, Block(*facts), "active_allocated") for ptr, facts in self.blocks.items()]
             blocks += [(ptr, Block(*facts), "active_awaiting_free") for ptr, facts in self.waiting.items()]
             segments = dict(self.segments)
-        blocks.sort(key=lambda found: found[0])
+        blocks.sort(key=lambda block: block[0])
         for ptr, block, _ in blocks:  # memory of an allocator that has no segments
             if not any(start <= ptr < start + size for start, (size, _) in segments.items()):
                 segments[ptr] = (block.size, block.stream)
-        found = []
+        described = []
         for start, (size, stream) in sorted(segments.items()):
             inside = [item for item in blocks if start <= item[0] < start + size]
-            found.append(_described(device, start, size, stream, inside))
-        return found
+            described.append(_described(device, start, size, stream, inside))
+        return described
 
 
 def _described(

@@ -86,13 +86,13 @@ class Transfers:
             handle.offset,
             _BITS[handle.dtype.itemsize],
         )
-        found = self.backend.normalise(bits.array.copy())
+        copied = self.backend.normalise(bits.array.copy())
         return StridedHandle(
             handle.memory,
-            found.owner,
+            copied.owner,
             handle.shape,
             contiguous_strides(handle.shape),
-            found.offset,
+            copied.offset,
             handle.dtype,
         )
 
@@ -158,13 +158,13 @@ class Transfers:
         steps = [step * handle.dtype.itemsize for step in kept]
         if non_blocking and handle.nbytes:
             size = (handle.nbytes // handle.dtype.itemsize,)
-            found = np.ndarray(handle.shape, handle.dtype, self.pinned(size, handle.dtype), 0, steps)
+            result = np.ndarray(handle.shape, handle.dtype, self.pinned(size, handle.dtype), 0, steps)
         else:
-            found = np.ndarray(handle.shape, handle.dtype, strides=steps)
+            result = np.ndarray(handle.shape, handle.dtype, strides=steps)
         order = _descending(kept)
         rows = handle.view([handle.shape[d] for d in order], [handle.strides[d] for d in order])
-        self.read(rows, found.transpose(order), non_blocking)
-        return found
+        self.read(rows, result.transpose(order), non_blocking)
+        return result
 
     def read(self, handle: StridedHandle, out: np.ndarray[Any, Any], non_blocking: bool = False) -> None:
         """Copy the elements into a contiguous array of the host."""

@@ -155,12 +155,12 @@ class _Norms:
                 raise ValueError("a parameter that does not fit, which the shape rule refuses")
         same = all(value is None or value.dtype == input.dtype for value in given)
         dtype = input.dtype if same else wide(input.dtype)
-        found: list[Any] = [name_of(dtype)]
+        parameters: list[Any] = [name_of(dtype)]
         for value in given:
             if value is not None and value.dtype != dtype:
                 value = self.backend.cast(value, dtype)
-            found.append(None if value is None else contiguous(self.backend, value))
-        return found
+            parameters.append(None if value is None else contiguous(self.backend, value))
+        return parameters
 
     def _arguments(
         self, lines: _Lines, dtype: str, parameter: str, centred: bool, lanes: int

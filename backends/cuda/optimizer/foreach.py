@@ -136,21 +136,21 @@ def _handles(lists: Sequence[Sequence[TensorBase]]) -> list[list[StridedHandle]]
     if len(first) < _MANY or any(len(tensors) != len(first) for tensors in lists):
         return None
     device = first[0].device
-    found: list[list[StridedHandle]] = [[] for _ in lists]
+    handle_lists: list[list[StridedHandle]] = [[] for _ in lists]
     for tensors in zip(*lists, strict=True):
         one = tensors[0]
-        for tensor, handles in zip(tensors, found, strict=True):
+        for tensor, handles in zip(tensors, handle_lists, strict=True):
             if tensor.dtype is not one.dtype or tensor.device != device or tensor.shape != one.shape:
                 return None
             handles.append(handle_of(tensor))
-            if handles[-1].strides != found[0][-1].strides:
+            if handles[-1].strides != handle_lists[0][-1].strides:
                 return None
-        handle = found[0][-1]
+        handle = handle_lists[0][-1]
         if name_of(handle.dtype) not in FLOATING:
             return None
         if 0 not in handle.shape and not dense_count(handle.shape, handle.strides):
             return None
-    return found
+    return handle_lists
 
 
 def apart(targets: Handles, lists: Sequence[Handles]) -> bool:
@@ -171,9 +171,9 @@ def apart(targets: Handles, lists: Sequence[Handles]) -> bool:
 
 
 def _composed(op: str, args: tuple[Any, ...]) -> Any:
-    found = REGISTRY.composite(op)
-    assert found is not None  # the core has one
-    return found.function(*args)
+    composite = REGISTRY.composite(op)
+    assert composite is not None  # the core has one
+    return composite.function(*args)
 
 
 def _number(number: Any, device: Any) -> Any:
@@ -196,9 +196,9 @@ def functional(lists: Lists, op: str, functor: str, count: int, *args: Any) -> A
         return _composed(op, args)
     first = args[0]
     with lists.backend.on(first[0].device.index or 0):
-        made = [ops.empty_like(tensor) for tensor in first]
-        lists.each(functor, [handle_of(tensor) for tensor in made], handles, number)
-    return made
+        results = [ops.empty_like(tensor) for tensor in first]
+        lists.each(functor, [handle_of(tensor) for tensor in results], handles, number)
+    return results
 
 
 def inplace(lists: Lists, op: str, functor: str, count: int, *args: Any) -> None:
@@ -223,6 +223,6 @@ def norms(lists: Lists, self: Sequence[TensorBase], ord: Any, dtype: Any) -> Any
     if handles is None or any(0 in handle.shape for handle in handles[0]):
         return _composed("_foreach_norm.Scalar", (self, ord, dtype))
     with lists.backend.on(self[0].device.index or 0):
-        made = [ops.new_empty(tensor, ()) for tensor in self]
-        lists.norms(float(ord), [handle_of(tensor) for tensor in made], handles[0])
-    return made
+        results = [ops.new_empty(tensor, ()) for tensor in self]
+        lists.norms(float(ord), [handle_of(tensor) for tensor in results], handles[0])
+    return results

@@ -176,23 +176,23 @@ class Stepper:
         key = tuple(flat)
         captured = self.backend.transfers.captured is not None
         with self._lock:
-            found = None if captured else self._tables.get(key)
-            if found is not None:
+            uploads = None if captured else self._tables.get(key)
+            if uploads is not None:
                 self._tables.move_to_end(key)
-                return found
+                return uploads
         rows = np.array(flat[1:], np.int64).reshape(len(members), 8)
         pieces = -(-rows[:, 6] // CHUNK)
         owners = np.repeat(np.arange(len(members)), pieces)
         starts = np.arange(len(owners)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
         chunks = np.stack([owners, starts * CHUNK], axis=1).astype(np.int64)
-        found = uploaded(self.backend, rows), uploaded(self.backend, chunks), len(chunks)
+        uploads = uploaded(self.backend, rows), uploaded(self.backend, chunks), len(chunks)
         if captured:
-            return found  # it is the graph's: its content comes with each replay
+            return uploads  # it is the graph's: its content comes with each replay
         with self._lock:
-            self._tables[key] = found
+            self._tables[key] = uploads
             if len(self._tables) > _REMEMBERED:
                 self._tables.popitem(last=False)
-        return found
+        return uploads
 
 
 @lru_cache(maxsize=4096)
@@ -284,10 +284,10 @@ def fused_step(
     states = [first, second, third]
     if rule not in RULES or len(numbers) != _NUMBERS[rule] + 2 or not all(states[: RULES[rule]]):
         raise ValueError("a rule without its numbers or states, which the shape rule refuses")
-    given = [state for state in states if state] if rule == "rmsprop" else states[: RULES[rule]]
+    held = [state for state in states if state] if rule == "rmsprop" else states[: RULES[rule]]
     _expect_lists(self, None, grads, *(state for state in states if state))
     factors = [float(number) for number in numbers]
     options = _RULE_OPTIONS.pack(
         *factors, *(0.0,) * (8 - len(factors)), CHUNK, maximize, bool(second), bool(third), 0
     )
-    stepper.launch("step_by_rule<{}, rules::" + rule.capitalize() + ">", [self, grads, *given], (), options)
+    stepper.launch("step_by_rule<{}, rules::" + rule.capitalize() + ">", [self, grads, *held], (), options)

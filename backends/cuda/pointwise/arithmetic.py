@@ -50,12 +50,12 @@ BITS: Final = {"bitwise_and": "BitAnd", "bitwise_or": "BitOr", "bitwise_xor": "B
 
 def tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the kernels of this family; nothing is compiled."""
-    made = Pointwise(backend)
-    _arithmetic(made)
-    _functions(made)
-    _comparison(made)
-    _selection(made)
-    return [made.table]
+    pointwise = Pointwise(backend)
+    _arithmetic(pointwise)
+    _functions(pointwise)
+    _comparison(pointwise)
+    _selection(pointwise)
+    return [pointwise.table]
 
 
 class Pointwise:
@@ -142,14 +142,14 @@ class Pointwise:
 # --- arithmetic ------------------------------------------------------------------------------------------------
 
 
-def _arithmetic(made: Pointwise) -> None:
+def _arithmetic(pointwise: Pointwise) -> None:
     def scaled(op: str, functor: str) -> Callable[..., StridedHandle]:
         def function(self: Any, other: Any, alpha: Any, out: Any = None) -> StridedHandle:
             kind = self.dtype.kind
             if alpha == 1 and not isinstance(alpha, bool):
-                return made.two(functor, self, other, (), None, out)
+                return pointwise.two(functor, self, other, (), None, out)
             check_alpha(op, kind in "iu", kind == "b", kind == "c", alpha)
-            return made.two(f"{functor}Scaled", self, other, (0, alpha), None, out)
+            return pointwise.two(f"{functor}Scaled", self, other, (0, alpha), None, out)
 
         return function
 
@@ -158,61 +158,63 @@ def _arithmetic(made: Pointwise) -> None:
         ("sub", "Sub", "number"),
         ("rsub", "ReverseSub", "number"),
     ):
-        made.serve(op, ("self", "other", "alpha"), scaled(op, functor), dtypes)
-    made.serve_two({"mul": "Mul"}, "all")
-    made.serve_two({"div": "Div"}, "floating_complex")
-    made.serve_two(TWO, FLOATING)
-    made.serve_two(REAL_TWO, "real")
-    made.serve_two({"nextafter": "NextAfter"}, ("float32", "float64"))
-    made.serve_two({"heaviside": "Heaviside"}, FLOATING, takes=("self", "values"))
-    made.serve_one(NUMBERS_ONE, "number")
-    made.serve_one({"reciprocal": "Reciprocal"}, "floating_complex")
-    made.serve_one({"sign": "Sign"}, "real")
+        pointwise.serve(op, ("self", "other", "alpha"), scaled(op, functor), dtypes)
+    pointwise.serve_two({"mul": "Mul"}, "all")
+    pointwise.serve_two({"div": "Div"}, "floating_complex")
+    pointwise.serve_two(TWO, FLOATING)
+    pointwise.serve_two(REAL_TWO, "real")
+    pointwise.serve_two({"nextafter": "NextAfter"}, ("float32", "float64"))
+    pointwise.serve_two({"heaviside": "Heaviside"}, FLOATING, takes=("self", "values"))
+    pointwise.serve_one(NUMBERS_ONE, "number")
+    pointwise.serve_one({"reciprocal": "Reciprocal"}, "floating_complex")
+    pointwise.serve_one({"sign": "Sign"}, "real")
 
     def absolute(self: Any, out: Any = None) -> StridedHandle:
         real = np.dtype(f"f{self.dtype.itemsize // 2}") if self.dtype.kind == "c" else None
-        return made.one("Abs", self, (), real, out)
+        return pointwise.one("Abs", self, (), real, out)
 
-    made.serve("abs", ("self",), absolute, "number")
+    pointwise.serve("abs", ("self",), absolute, "number")
 
     def power(self: Any, exponent: Any, out: Any = None) -> StridedHandle:
         if not isinstance(exponent, StridedHandle) and exponent == 2 and not isinstance(exponent, bool):
-            return made.one("Square", self, (), None, out)
-        return made.two("Pow", self, exponent, (), None, out)
+            return pointwise.one("Square", self, (), None, out)
+        return pointwise.two("Pow", self, exponent, (), None, out)
 
-    made.serve("pow", ("self", "exponent"), power, "floating_complex")
-    made.serve("pow.Scalar", ("self", "exponent"), power, "floating_complex")
+    pointwise.serve("pow", ("self", "exponent"), power, "floating_complex")
+    pointwise.serve("pow.Scalar", ("self", "exponent"), power, "floating_complex")
 
     def div_mode(self: Any, other: Any, rounding_mode: str, out: Any = None) -> StridedHandle:
         check_rounding(rounding_mode)
-        return made.two("DivFloor" if rounding_mode == "floor" else "DivTrunc", self, other, (), None, out)
+        return pointwise.two(
+            "DivFloor" if rounding_mode == "floor" else "DivTrunc", self, other, (), None, out
+        )
 
-    made.serve("div.mode", ("self", "other", "rounding_mode"), div_mode, FLOATING)
+    pointwise.serve("div.mode", ("self", "other", "rounding_mode"), div_mode, FLOATING)
 
 
 # --- functions -------------------------------------------------------------------------------------------------
 
 
-def _functions(made: Pointwise) -> None:
-    made.serve_one(ONE, FLOATING)
-    made.serve_one({op: ONE[op] for op in COMPLEX}, "complex")
-    made.serve_one({"sinc": "Sinc"}, "floating_complex")
+def _functions(pointwise: Pointwise) -> None:
+    pointwise.serve_one(ONE, FLOATING)
+    pointwise.serve_one({op: ONE[op] for op in COMPLEX}, "complex")
+    pointwise.serve_one({"sinc": "Sinc"}, "floating_complex")
 
     def round_digits(self: Any, decimals: int, out: Any = None) -> StridedHandle:
         if decimals == 0:
-            return made.one("Round", self, (), None, out)
-        return made.one("RoundDigits", self, (10.0 ** abs(decimals), decimals > 0), None, out)
+            return pointwise.one("Round", self, (), None, out)
+        return pointwise.one("RoundDigits", self, (10.0 ** abs(decimals), decimals > 0), None, out)
 
-    made.serve("round", ("self", "decimals"), round_digits, FLOATING)
+    pointwise.serve("round", ("self", "decimals"), round_digits, FLOATING)
 
     def complex_(real: Any, imag: Any, out: Any = None) -> StridedHandle:
         return run(
-            made.backend, "MakeComplex", [real, imag], np.dtype(f"c{2 * real.dtype.itemsize}"), (), out
+            pointwise.backend, "MakeComplex", [real, imag], np.dtype(f"c{2 * real.dtype.itemsize}"), (), out
         )
 
-    made.serve("complex", ("real", "imag"), complex_, ("float32", "float64"), half="native")
-    made.serve_one({"bitwise_not": "BitNot"}, "integral_bool")
-    made.serve_one({"conj": "Conj", "conj_physical": "Conj"}, "all", half="native")
+    pointwise.serve("complex", ("real", "imag"), complex_, ("float32", "float64"), half="native")
+    pointwise.serve_one({"bitwise_not": "BitNot"}, "integral_bool")
+    pointwise.serve_one({"conj": "Conj", "conj_physical": "Conj"}, "all", half="native")
 
     def nan_to_num(self: Any, nan: Any, posinf: Any, neginf: Any, out: Any = None) -> StridedHandle:
         import ml_dtypes
@@ -223,28 +225,28 @@ def _functions(made: Pointwise) -> None:
             float(limits.max) if posinf is None else posinf,
             float(limits.min) if neginf is None else neginf,
         )
-        return made.one("NanToNum", self, numbers, None, out)
+        return pointwise.one("NanToNum", self, numbers, None, out)
 
-    made.serve("nan_to_num", ("self", "nan", "posinf", "neginf"), nan_to_num, FLOATING)
+    pointwise.serve("nan_to_num", ("self", "nan", "posinf", "neginf"), nan_to_num, FLOATING)
 
 
 # --- comparison and logic --------------------------------------------------------------------------------------
 
 
-def _comparison(made: Pointwise) -> None:
-    made.serve_one(TESTS, "all", BOOL, "native")
-    made.serve_one(REAL_TESTS, FLOATING, BOOL, "native")
-    made.serve_two({"eq": "Eq", "ne": "Ne"}, "all", BOOL, "native")
-    made.serve_two(ORDERED, "real", BOOL, "native")
-    made.serve_two(LOGIC, "all", BOOL, "native")
-    made.serve_two(BITS, "integral_bool")
+def _comparison(pointwise: Pointwise) -> None:
+    pointwise.serve_one(TESTS, "all", BOOL, "native")
+    pointwise.serve_one(REAL_TESTS, FLOATING, BOOL, "native")
+    pointwise.serve_two({"eq": "Eq", "ne": "Ne"}, "all", BOOL, "native")
+    pointwise.serve_two(ORDERED, "real", BOOL, "native")
+    pointwise.serve_two(LOGIC, "all", BOOL, "native")
+    pointwise.serve_two(BITS, "integral_bool")
 
 
 # --- selection and mixtures ------------------------------------------------------------------------------------
 
 
-def _selection(made: Pointwise) -> None:
-    backend = made.backend
+def _selection(pointwise: Pointwise) -> None:
+    backend = pointwise.backend
 
     def where(condition: Any, self: Any, other: Any, out: Any = None) -> StridedHandle:
         if condition.dtype == np.uint8:
@@ -252,17 +254,17 @@ def _selection(made: Pointwise) -> None:
             condition = backend.cast(condition, BOOL)
         if condition.dtype != BOOL:
             raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
-        given = [value for value in (self, other) if isinstance(value, StridedHandle)]
-        dtype = given[0].dtype if given else backend.native_dtype(result_type(self, other))
-        if len(given) == 2:
+        operands = [value for value in (self, other) if isinstance(value, StridedHandle)]
+        dtype = operands[0].dtype if operands else backend.native_dtype(result_type(self, other))
+        if len(operands) == 2:
             return run(backend, "Where", [condition, self, other], dtype, (), out)
-        if not given:
+        if not operands:
             both = [fill(backend, backend.empty((), dtype), value) for value in (self, other)]
             return run(backend, "Where", [condition, *both], dtype, (), out)
-        functor, number = ("WhereRight", other) if given[0] is self else ("WhereLeft", self)
-        return run(backend, functor, [condition, given[0]], dtype, (number,), out)
+        functor, number = ("WhereRight", other) if operands[0] is self else ("WhereLeft", self)
+        return run(backend, functor, [condition, operands[0]], dtype, (number,), out)
 
-    made.serve("where", ("condition", "self", "other"), where, "all", "native")
+    pointwise.serve("where", ("condition", "self", "other"), where, "all", "native")
 
     def clamp(self: Any, min: Any, max: Any, out: Any = None) -> StridedHandle:
         if min is None and max is None:
@@ -271,14 +273,14 @@ def _selection(made: Pointwise) -> None:
             return run(backend, "Clamp", [self, min, max], self.dtype, (), out)
         if min is None or max is None:
             low = max is None
-            return made.two("Maximum2" if low else "Minimum2", self, min if low else max, (), None, out)
+            return pointwise.two("Maximum2" if low else "Minimum2", self, min if low else max, (), None, out)
         if isinstance(min, StridedHandle) or isinstance(max, StridedHandle):
-            return made.two("Minimum2", made.two("Maximum2", self, min), max, (), None, out)
-        return made.one("ClampNumbers", self, (min, max), None, out)
+            return pointwise.two("Minimum2", pointwise.two("Maximum2", self, min), max, (), None, out)
+        return pointwise.one("ClampNumbers", self, (min, max), None, out)
 
-    made.serve("clamp", ("self", "min", "max"), clamp, "real_number")
-    made.serve_two({"clamp_min": "Maximum2"}, "real_number", takes=("self", "min"))
-    made.serve_two({"clamp_max": "Minimum2"}, "real_number", takes=("self", "max"))
+    pointwise.serve("clamp", ("self", "min", "max"), clamp, "real_number")
+    pointwise.serve_two({"clamp_min": "Maximum2"}, "real_number", takes=("self", "min"))
+    pointwise.serve_two({"clamp_max": "Minimum2"}, "real_number", takes=("self", "max"))
 
     def lerp(self: Any, end: Any, weight: Any, out: Any = None) -> StridedHandle:
         if isinstance(weight, StridedHandle):
@@ -287,7 +289,7 @@ def _selection(made: Pointwise) -> None:
         return run(backend, "LerpNumber", [self, end], self.dtype, (weight,), out)
 
     for op in ("lerp", "lerp.Scalar"):
-        made.serve(op, ("self", "end", "weight"), lerp, FLOATING)
+        pointwise.serve(op, ("self", "end", "weight"), lerp, FLOATING)
     for op, functor, dtypes in (("addcmul", "AddCMul", "number"), ("addcdiv", "AddCDiv", "floating_complex")):
 
         def mixed(
@@ -296,7 +298,7 @@ def _selection(made: Pointwise) -> None:
             _expect_number(functor.lower(), "value", value, self.dtype)
             return run(backend, functor, [self, tensor1, tensor2], self.dtype, (value,), out)
 
-        made.serve(op, ("self", "tensor1", "tensor2", "value"), mixed, dtypes)
+        pointwise.serve(op, ("self", "tensor1", "tensor2", "value"), mixed, dtypes)
 
 
 def _expect_number(op: str, name: str, value: Any, dtype: Any) -> None:

@@ -29,44 +29,44 @@ ROUNDED: Final = ("floor", "ceil", "trunc", "round")
 
 def tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the kernels of this family; nothing is compiled."""
-    made = Pointwise(backend)
+    pointwise = Pointwise(backend)
     for op, functor in DIVISIONS.items():
 
         def divide(self: Any, other: Any, out: Any = None, functor: str = functor) -> StridedHandle:
-            return _divided(made, functor, self, other, out)
+            return _divided(pointwise, functor, self, other, out)
 
-        made.serve(op, ("self", "other"), divide, "integral")
+        pointwise.serve(op, ("self", "other"), divide, "integral")
 
     def div_mode(self: Any, other: Any, rounding_mode: str, out: Any = None) -> StridedHandle:
         check_rounding(rounding_mode)
         functor = "IntegerFloor" if rounding_mode == "floor" else "IntegerTrunc"
-        return _divided(made, functor, self, other, out)
+        return _divided(pointwise, functor, self, other, out)
 
-    made.serve("div.mode", ("self", "other", "rounding_mode"), div_mode, "integral")
+    pointwise.serve("div.mode", ("self", "other", "rounding_mode"), div_mode, "integral")
 
     def power(self: Any, exponent: Any, out: Any = None) -> StridedHandle:
         if not isinstance(exponent, StridedHandle):
             if exponent < 0:
                 raise errors.DtypeError("pow(): Integers to negative integer powers are not allowed.")
             if exponent == 2:
-                return made.one("Square", self, (), None, out)
-        return made.two("IntegerPow", self, exponent, (), None, out)
+                return pointwise.one("Square", self, (), None, out)
+        return pointwise.two("IntegerPow", self, exponent, (), None, out)
 
-    made.serve("pow", ("self", "exponent"), power, "integral")
-    made.serve("pow.Scalar", ("self", "exponent"), power, "integral")
-    made.serve_two(SHIFTS, "integral")
-    made.serve_two({"gcd": "Gcd", "lcm": "Lcm"}, "integral")
-    made.serve_one(dict.fromkeys(ROUNDED, "Copy"), "integral")
-    return [made.table]
+    pointwise.serve("pow", ("self", "exponent"), power, "integral")
+    pointwise.serve("pow.Scalar", ("self", "exponent"), power, "integral")
+    pointwise.serve_two(SHIFTS, "integral")
+    pointwise.serve_two({"gcd": "Gcd", "lcm": "Lcm"}, "integral")
+    pointwise.serve_one(dict.fromkeys(ROUNDED, "Copy"), "integral")
+    return [pointwise.table]
 
 
-def _divided(made: Pointwise, functor: str, self: Any, other: Any, out: Any) -> StridedHandle:
+def _divided(pointwise: Pointwise, functor: str, self: Any, other: Any, out: Any) -> StridedHandle:
     """Divide, and let the device note a divisor that is zero; a number is looked at before."""
     if not isinstance(other, StridedHandle):
         if other == 0 and 0 not in self.shape:
             raise errors.DivisionByZeroError("ZeroDivisionError: an integer is divided by zero")
-        return made.two(functor, self, other, (), None, out)
-    failures = made.backend.failures
-    found = made.two(functor, self, other, (0, kind_of("div"), failures.address), None, out)
+        return pointwise.two(functor, self, other, (), None, out)
+    failures = pointwise.backend.failures
+    result = pointwise.two(functor, self, other, (0, kind_of("div"), failures.address), None, out)
     failures.launched()
-    return found
+    return result

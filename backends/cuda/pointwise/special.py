@@ -37,35 +37,35 @@ FAMILIES: Final = {
 
 def tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the kernels of this family; nothing is compiled."""
-    made = Pointwise(backend)
-    made.serve_one({op: f"special::{name}" for op, name in ONE.items()}, FLOATING)
-    made.serve_two({op: f"special::{name}" for op, name in TWO.items()}, FLOATING)
+    pointwise = Pointwise(backend)
+    pointwise.serve_one({op: f"special::{name}" for op, name in ONE.items()}, FLOATING)
+    pointwise.serve_two({op: f"special::{name}" for op, name in TWO.items()}, FLOATING)
     for name in POLYNOMIALS:
-        made.serve(name, ("x", "n"), _polynomial(made, name), FLOATING)
+        pointwise.serve(name, ("x", "n"), _polynomial(pointwise, name), FLOATING)
 
     def polygamma(n: int, self: StridedHandle, out: Any = None) -> StridedHandle:
         if n < 0:
             raise ValueError("a negative order, which the shape rule refuses")
         if n == 0:
-            return made.one("special::Digamma", self, out=out)
-        return made.one("special::Polygamma", self, (float(n),), out=out)
+            return pointwise.one("special::Digamma", self, out=out)
+        return pointwise.one("special::Polygamma", self, (float(n),), out=out)
 
     def logit(self: StridedHandle, eps: float | None, out: Any = None) -> StridedHandle:
         if eps is None or eps < 0:
-            return made.one("special::Logit", self, out=out)
-        return made.one("special::LogitWithin", self, (float(eps), 1.0 - eps), out=out)
+            return pointwise.one("special::Logit", self, out=out)
+        return pointwise.one("special::LogitWithin", self, (float(eps), 1.0 - eps), out=out)
 
-    made.serve("polygamma", ("n", "self"), polygamma, FLOATING)
-    made.serve("logit", ("self", "eps"), logit, FLOATING)
-    return [made.table]
+    pointwise.serve("polygamma", ("n", "self"), polygamma, FLOATING)
+    pointwise.serve("logit", ("self", "eps"), logit, FLOATING)
+    return [pointwise.table]
 
 
-def _polynomial(made: Pointwise, op: str) -> Any:
-    functor, failures = f"special::{FAMILIES[op.removeprefix('special_')]}", made.backend.failures
+def _polynomial(pointwise: Pointwise, op: str) -> Any:
+    functor, failures = f"special::{FAMILIES[op.removeprefix('special_')]}", pointwise.backend.failures
 
     def function(x: Any, n: Any, out: Any = None) -> StridedHandle:
-        found = made.two(functor, x, n, (0, kind_of(op), failures.address), out=out)
+        result = pointwise.two(functor, x, n, (0, kind_of(op), failures.address), out=out)
         failures.launched()
-        return found
+        return result
 
     return function

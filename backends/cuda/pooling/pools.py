@@ -136,10 +136,10 @@ def _largest(backend: CudaBackend, count: int) -> Callable[..., tuple[StridedHan
     ) -> tuple[StridedHandle, StridedHandle]:
         windows = Windows.over(input, count, kernel_size, stride, padding, dilation, ceil_mode)
         shape = (*windows.lead, *windows.out)
-        values, places = backend.empty(shape, input.dtype), backend.empty(shape, "int64")
+        values, positions = backend.empty(shape, input.dtype), backend.empty(shape, "int64")
         name = f"largest<{input.dtype.name}>"
-        _launch(backend, name, prod(shape), contiguous(backend, input), values, places, windows.packed)
-        return values, places
+        _launch(backend, name, prod(shape), contiguous(backend, input), values, positions, windows.packed)
+        return values, positions
 
     return largest
 
@@ -152,10 +152,10 @@ def _largest_at(
     samples: StridedHandle | None = None,
 ) -> tuple[StridedHandle, StridedHandle]:
     shape = (*input.shape[: input.ndim - len(out)], *out)
-    values, places = backend.empty(shape, input.dtype), backend.empty(shape, "int64")
-    args = (contiguous(backend, input), samples, values, places, windows, len(out))
+    values, positions = backend.empty(shape, input.dtype), backend.empty(shape, "int64")
+    args = (contiguous(backend, input), samples, values, positions, windows, len(out))
     _launch(backend, f"largest_at<{input.dtype.name}>", prod(shape), *args)
-    return values, places
+    return values, positions
 
 
 def _largest_cover(backend: CudaBackend, count: int) -> Callable[..., tuple[StridedHandle, StridedHandle]]:
@@ -172,9 +172,9 @@ def _largest_cover(backend: CudaBackend, count: int) -> Callable[..., tuple[Stri
 def _wanted(sizes: Sizes, output_size: Any) -> Sizes:
     """Return how many windows each dimension has; None stands for its size."""
     count = len(sizes)
-    wanted = (output_size,) * count if isinstance(output_size, int) else tuple(output_size)
-    wanted = wanted * count if len(wanted) == 1 else wanted
-    return tuple(size if want is None else want for size, want in zip(sizes, wanted, strict=True))
+    counts = (output_size,) * count if isinstance(output_size, int) else tuple(output_size)
+    counts = counts * count if len(counts) == 1 else counts
+    return tuple(size if want is None else want for size, want in zip(sizes, counts, strict=True))
 
 
 def _fractional(backend: CudaBackend) -> Callable[..., tuple[StridedHandle, StridedHandle]]:
@@ -213,10 +213,12 @@ def _unpool_in_order(
 ) -> StridedHandle:
     lead = prod(values.shape[: values.ndim - dims])
     rows = (lead, prod(values.shape[values.ndim - dims :]))
-    places, source = (contiguous(backend, h).view(rows, contiguous_strides(rows)) for h in (indices, values))
+    positions, source = (
+        contiguous(backend, h).view(rows, contiguous_strides(rows)) for h in (indices, values)
+    )
     shape = (lead, prod(size[len(size) - dims :]))
     sums = backend.normalise(backend.namespace.zeros(shape, dtype=values.dtype))
-    reduce_in_order(Combiner(Mover(backend)), sums, 1, places, source, "sum", True, "scatter_add")
+    reduce_in_order(Combiner(Mover(backend)), sums, 1, positions, source, "sum", True, "scatter_add")
     return sums.view(tuple(size), contiguous_strides(tuple(size)))
 
 

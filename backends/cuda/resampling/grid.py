@@ -29,11 +29,11 @@ HOW: Final = ("interpolation_mode", "padding_mode", "align_corners")
 
 def kernel_names(dtype: str) -> list[str]:
     """Return the names of all kernels for a dtype."""
-    wanted = [(mode, dims) for dims in (2, 3) for mode in range(3 if dims == 2 else 2)]
+    variants = [(mode, dims) for dims in (2, 3) for mode in range(3 if dims == 2 else 2)]
     total = name_of(wide(np.dtype(np.float32))) if dtype in ("float16", "bfloat16") else dtype
     return [
-        *(f"grid_samples<{dtype}, {mode}, {dims}>" for mode, dims in wanted),
-        *(f"grid_slopes<{dtype}, {total}, {mode}, {dims}>" for mode, dims in wanted),
+        *(f"grid_samples<{dtype}, {mode}, {dims}>" for mode, dims in variants),
+        *(f"grid_slopes<{dtype}, {total}, {mode}, {dims}>" for mode, dims in variants),
     ]
 
 
@@ -68,8 +68,8 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         to_grid = backend.empty(grid.shape, grid.dtype)
         _, points = _points(input, grid, padding, align_corners)
         name = f"grid_slopes<{name_of(input.dtype)}, {name_of(sums)}, {mode}, {input.ndim - 2}>"
-        given = (contiguous(backend, one) for one in (grad, input, grid))
-        args = (*given, to_input, to_grid, points)
+        inputs = (contiguous(backend, one) for one in (grad, input, grid))
+        args = (*inputs, to_input, to_grid, points)
         PROGRAM.kernel(name)(backend, grid_of(prod(grid.shape[:-1])), (THREADS,), args)
         return to_input if sums == input.dtype else backend.cast(to_input, input.dtype), to_grid
 

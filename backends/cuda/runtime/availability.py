@@ -82,8 +82,8 @@ def installed_cupy() -> tuple[str, ...]:
 def cupy_version() -> str:
     """Return the version of the only CuPy that is installed, or "" if there is none or several."""
     packages = installed_cupy()
-    found = [d.version for d in distributions() if str(d.metadata["Name"]).lower() in packages]
-    return found[0] if len(packages) == 1 and found else ""
+    versions = [d.version for d in distributions() if str(d.metadata["Name"]).lower() in packages]
+    return versions[0] if len(packages) == 1 and versions else ""
 
 
 def diagnose(driver: Driver, packages: tuple[str, ...], version: str = "") -> str | None:

@@ -75,16 +75,16 @@ class CapturedNumbers:
             self._source(generator)
 
     def _source(self, generator: Generator) -> _Source:
-        found = self._sources.get(generator)
-        if found is None:
+        source = self._sources.get(generator)
+        if source is None:
             assert self._states is not None  # until the capture ends
             number = len(self._sources)
             if number == _ROOM:
                 raise errors.DeviceError(
                     f"a CUDA graph draws from {_ROOM} generators at most\n  try: fewer generators in a capture"
                 )
-            found = self._sources[generator] = _Source(generator, self._states.data_ptr + 16 * number)
-        return found
+            source = self._sources[generator] = _Source(generator, self._states.data_ptr + 16 * number)
+        return source
 
     # --- capture -----------------------------------------------------------------------------------------------
 

@@ -48,11 +48,11 @@ def make_graphed_callables(
             "make_graphed_callables", f"{len(functions)} callables and {len(samples)} tuples of sample_args"
         )
     shared = graph_pool_handle() if pool is None else pool
-    made = tuple(
+    graphed = tuple(
         _graphed(function, tuple(args), num_warmup_iters, allow_unused_input, shared)
         for function, args in zip(functions, samples, strict=True)
     )
-    return made if several else made[0]
+    return graphed if several else graphed[0]
 
 
 def _graphed(
@@ -67,19 +67,19 @@ def _graphed(
                 f"sample_args[{position}] must be a CUDA tensor, not {type(value).__name__}",
             )
     static = [value.detach().clone().requires_grad_(value.requires_grad) for value in samples]
-    wanted = [position for position, value in enumerate(static) if value.requires_grad]
+    differentiable = [position for position, value in enumerate(static) if value.requires_grad]
 
     def outputs() -> tuple[Any, ...]:
-        found = function(*static)
-        return tuple(found) if isinstance(found, tuple | list) else (found,)
+        values = function(*static)
+        return tuple(values) if isinstance(values, tuple | list) else (values,)
 
-    def gradients(results: tuple[Any, ...], given: list[Any]) -> Any:
-        recorded = [(r, g) for r, g in zip(results, given, strict=True) if r.requires_grad]
-        if not wanted or not recorded:
+    def gradients(results: tuple[Any, ...], output_grads: list[Any]) -> Any:
+        recorded = [(r, g) for r, g in zip(results, output_grads, strict=True) if r.requires_grad]
+        if not differentiable or not recorded:
             return ()
         return tt.autograd.grad(
             [r for r, _ in recorded],
-            [static[position] for position in wanted],
+            [static[position] for position in differentiable],
             [g for _, g in recorded],
             allow_unused=allow_unused,
         )
@@ -87,17 +87,17 @@ def _graphed(
     with tt.cuda.stream(tt.cuda.Stream()):
         for _ in range(max(warmup, 1)):
             results = outputs()
-            given = [tt.zeros_like(result) for result in results]
-            gradients(results, given)
+            output_grads = [tt.zeros_like(result) for result in results]
+            gradients(results, output_grads)
         del results
     forward, backward = CUDAGraph(), CUDAGraph()
     with graph(forward, pool=pool):
         results = outputs()
     is_tuple = len(results) > 1
     grads: Any = ()
-    if wanted and any(result.requires_grad for result in results):
+    if differentiable and any(result.requires_grad for result in results):
         with graph(backward, pool=pool):
-            grads = gradients(results, given)
+            grads = gradients(results, output_grads)
     plain = [result.detach() for result in results]
 
     class Graphed(tt.autograd.Function):
@@ -111,13 +111,15 @@ def _graphed(
 
         @staticmethod
         def backward(ctx: Any, *received: Any) -> Any:
-            for target, value in zip(given, received, strict=True):
+            for target, value in zip(output_grads, received, strict=True):
                 if value is not None:
                     target.copy_(value)
             backward.replay()
-            found: Iterator[Any] = iter(grads)
+            remaining: Iterator[Any] = iter(grads)
             return tuple(
-                (None if (g := next(found)) is None else g.detach().clone()) if position in wanted else None
+                (None if (g := next(remaining)) is None else g.detach().clone())
+                if position in differentiable
+                else None
                 for position in range(len(static))
             )
 
@@ -131,7 +133,7 @@ def _graphed(
                     f"argument {position} is {value.dtype}{list(value.shape)} on {value.device}; the graph was "
                     f"captured with {like.dtype}{list(like.shape)} on {like.device}",
                 )
-        found = Graphed.apply(*args)
-        return found if is_tuple else found[0]
+        result = Graphed.apply(*args)
+        return result if is_tuple else result[0]
 
     return graphed

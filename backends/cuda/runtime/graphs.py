@@ -55,10 +55,10 @@ def graph_pool_handle() -> GraphPool:
 
 def is_current_stream_capturing() -> bool:
     """Return whether the current stream is captured; False where CUDA was not used."""
-    found = backend(usable=False)
-    if found.available() is not None or not found.is_initialized():
+    cuda = backend(usable=False)
+    if cuda.available() is not None or not cuda.is_initialized():
         return False
-    stream = found.library().cuda.get_current_stream()
+    stream = cuda.library().cuda.get_current_stream()
     return bool(stream.ptr and stream.is_capturing())  # the default stream cannot be
 
 
@@ -147,9 +147,9 @@ class CUDAGraph:
             raise errors.ValueRangeError(
                 f"Unknown capture error mode. Expected one of {_ERROR_MODES}, not {capture_error_mode!r}"
             )
-        found = backend()
-        stream = found.library().cuda.get_current_stream()
-        allocator = found._allocator()
+        cuda = backend()
+        stream = cuda.library().cuda.get_current_stream()
+        allocator = cuda._allocator()
         if self._graph is not None or self._mode is not None:
             raise errors.DeviceError("capture_begin(): the graph was captured already\n  try: graph.reset()")
         if not stream.ptr:
@@ -170,15 +170,15 @@ class CUDAGraph:
             )
         self._pool = GraphPool() if pool is None else pool
         self._stream, self._kept = stream, []
-        self._numbers = CapturedNumbers(found, stream, self._generators)  # before the pool is the graph's
+        self._numbers = CapturedNumbers(cuda, stream, self._generators)  # before the pool is the graph's
         allocator.begin_private(self._pool.open(allocator))
-        found.transfers.captured = self._kept
-        found.captured_numbers = self._numbers
+        cuda.transfers.captured = self._kept
+        cuda.captured_numbers = self._numbers
         try:
-            stream.begin_capture(found.library().cuda.runtime.streamCaptureModeRelaxed)
+            stream.begin_capture(cuda.library().cuda.runtime.streamCaptureModeRelaxed)
         except BaseException:
             allocator.end_private()
-            found.transfers.captured = found.captured_numbers = self._numbers = None
+            cuda.transfers.captured = cuda.captured_numbers = self._numbers = None
             raise
         self._mode = _Capturing(self._numbers)
         self._mode.__enter__()
@@ -193,18 +193,18 @@ class CUDAGraph:
         """
         if self._mode is None:
             raise errors.DeviceError("capture_end(): no capture is running\n  try: graph.capture_begin()")
-        found, stream = backend(), self._stream
+        cuda, stream = backend(), self._stream
         mode, self._mode, self._stream = self._mode, None, None
         mode.__exit__(None, None, None)
         try:
             try:
                 graph = stream.end_capture()
             finally:
-                found.transfers.captured = found.captured_numbers = None
-                found._allocator().end_private()
+                cuda.transfers.captured = cuda.captured_numbers = None
+                cuda._allocator().end_private()
                 assert self._numbers is not None  # with a mode there are numbers
                 self._numbers.end()
-        except found.library().cuda.runtime.CUDARuntimeError as error:
+        except cuda.library().cuda.runtime.CUDARuntimeError as error:
             self._forget()
             raise errors.DeviceError(
                 f"capture_end(): the capture was broken by a call that it does not allow: {error}"
@@ -234,10 +234,10 @@ class CUDAGraph:
 
     def replay(self) -> None:
         """Submit the captured work to the current stream, after advancing the generators."""
-        graph, found = self._captured("replay"), backend()
+        graph, cuda = self._captured("replay"), backend()
         assert self._numbers is not None  # with a graph there are numbers
         self._numbers.advance()
-        graph.launch(found.library().cuda.get_current_stream())
+        graph.launch(cuda.library().cuda.get_current_stream())
 
     def _captured(self, what: str) -> Any:
         if self._graph is None:

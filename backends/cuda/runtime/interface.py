@@ -38,10 +38,10 @@ def backend(usable: bool = True) -> CudaBackend:
     DeviceError
         When CUDA cannot be used here, with the reason.
     """
-    found: Any = REGISTRY.backend("cuda")
+    registered: Any = REGISTRY.backend("cuda")
     if usable:
-        found.require_available()
-    backend: CudaBackend = found
+        registered.require_available()
+    backend: CudaBackend = registered
     return backend
 
 
@@ -53,15 +53,15 @@ def place(device: Device | str | int | None = None) -> Device:
     DeviceError
         When it is one of another type, or does not exist.
     """
-    found = backend()
+    cuda = backend()
     if device is None:
-        return found.default_device()
+        return cuda.default_device()
     if isinstance(device, int) and not isinstance(device, bool):
-        return found.place(Device("cuda", device))
-    wanted = Device(device)
-    if wanted.type != "cuda":
-        raise errors.DeviceError(f"Expected a cuda device, but got: {wanted}")
-    return found.place(wanted)
+        return cuda.place(Device("cuda", device))
+    requested = Device(device)
+    if requested.type != "cuda":
+        raise errors.DeviceError(f"Expected a cuda device, but got: {requested}")
+    return cuda.place(requested)
 
 
 # --- hidden synchronisation --------------------------------------------------------------------------------------
@@ -124,15 +124,15 @@ def caching_allocator_alloc(size: int, device: Device | str | int | None = None,
     OutOfMemoryError
         When there is not as much.
     """
-    found, home = backend(), place(device)
-    with found.on(home.index or 0):
+    cuda, home = backend(), place(device)
+    with cuda.on(home.index or 0):
         if stream is None:
-            memory = found.memory.allocate(size)
+            memory = cuda.memory.allocate(size)
         else:
-            native = found.external_stream(stream, home) if isinstance(stream, int) else stream.native
+            native = cuda.external_stream(stream, home) if isinstance(stream, int) else stream.native
             with native.native:
-                memory = found.memory.allocate(size)
-        found.lent[memory.ptr] = memory
+                memory = cuda.memory.allocate(size)
+        cuda.lent[memory.ptr] = memory
     return int(memory.ptr)
 
 
@@ -169,8 +169,8 @@ def is_tf32_supported() -> bool:
 
 def default_generators() -> tuple[Generator, ...]:
     """Return the generator of random numbers, once for each device: the devices share one."""
-    found = backend(usable=False)
-    return (found.generator(),) * found.device_count()
+    cuda = backend(usable=False)
+    return (cuda.generator(),) * cuda.device_count()
 
 
 def get_stream_from_external(data_ptr: int, device: Device | str | int | None = None) -> Any:

@@ -21,17 +21,17 @@ __all__ = [
 
 def _library(asked: str) -> Any:
     try:
-        found = import_module("pynvml")
+        nvml = import_module("pynvml")
     except ModuleNotFoundError as error:
         raise errors.DeviceError(
             f"{asked}(): pynvml is not installed, which gives access to NVIDIA's management library\n"
             "  try: pip install nvidia-ml-py"
         ) from error
     try:
-        found.nvmlInit()
-    except found.NVMLError as error:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
         raise errors.DeviceError(f"{asked}(): NVIDIA's management library cannot be used: {error}") from error
-    return found
+    return nvml
 
 
 def _ask(asked: str, device: Device | str | int | None, question: Callable[[Any, Any], Any]) -> Any:
@@ -104,11 +104,11 @@ def clock_rate(device: Device | str | int | None = None) -> int:
 
 def list_gpu_processes(device: Device | str | int | None = None) -> str:
     """Return the processes that use a GPU, and how much of its memory, as a text (as an error without `pynvml`)."""
-    found = _ask(
+    processes = _ask(
         "list_gpu_processes", device, lambda nvml, gpu: nvml.nvmlDeviceGetComputeRunningProcesses(gpu)
     )
     lines = [f"GPU:{place(device).index or 0}"]
-    for process in found:
+    for process in processes:
         memory = (process.usedGpuMemory or 0) / (1024 * 1024)
         lines.append(f"process {process.pid:>10d} uses {memory:>12.3f} MB GPU memory")
-    return "\n".join(lines if found else [*lines, "no processes are running"])
+    return "\n".join(lines if processes else [*lines, "no processes are running"])

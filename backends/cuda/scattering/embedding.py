@@ -53,7 +53,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
             )
         bags = length - include_last_offset
         out = backend.empty((bags, columns), weight.dtype)
-        places = backend.empty((bags, columns) if mode == "max" else (0,), _INT64)
+        positions = backend.empty((bags, columns) if mode == "max" else (0,), _INT64)
         weights = None if per_sample_weights is None else of(per_sample_weights, wide(weight.dtype))
         how = packed(
             bags, columns, rows, indices.shape[0], length, -1 if padding_idx is None else padding_idx
@@ -66,12 +66,12 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
             of(offsets, _INT64),
             weights,
             out,
-            places,
+            positions,
             how,
         )
         PROGRAM.kernel(name)(backend, grid_of(bags * columns), (THREADS,), (*args, *failure))
         backend.failures.launched()
-        return out, places
+        return out, positions
 
     @table.kernel("_embedding", half="native", priority=1)
     def embedding(

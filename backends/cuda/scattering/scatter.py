@@ -168,8 +168,10 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
         axis = axis_of(dim, self.ndim)
         if index.dtype != np.int64:
             raise ValueError("an index of another kind, which the shape rule refuses")
-        given = value.dtype.kind == "c" if isinstance(value, StridedHandle) else isinstance(value, complex)
-        if given and self.dtype.kind != "c":
+        is_complex = (
+            value.dtype.kind == "c" if isinstance(value, StridedHandle) else isinstance(value, complex)
+        )
+        if is_complex and self.dtype.kind != "c":
             raise ValueError("a complex number, which the shape rule refuses")
         sizes, base, chosen = slices_of(self, axis, index)
         filling = one_value(mover, self, value)
@@ -208,8 +210,8 @@ def _places(table: KernelTable, combiner: Combiner) -> None:
         strides, base = contiguous_strides(index.shape), (0,) * index.ndim
         chosen = Indexed(index.strides, prod(self.shape), 1, 0, True)
         if accumulate:
-            places = mover.places(index.shape, base, [(index, chosen)], "put", wraps=True)
-            combiner.segments(target, values, places, (1, prod(self.shape), 1))
+            positions = mover.places(index.shape, base, [(index, chosen)], "put", wraps=True)
+            combiner.segments(target, values, positions, (1, prod(self.shape), 1))
         else:
             mover.put(target, values, index.shape, base, strides, [(index, chosen)], "put", wraps=True)
         if target is not self:
@@ -258,7 +260,7 @@ def _embedding(table: KernelTable, combiner: Combiner) -> None:
         if 0 in indices.shape:
             return out
         chosen = along_dim(out, 0, indices, ())._replace(step=1)
-        places = _vector(mover, indices, chosen, "embedding_dense_backward", max(padding_idx, -1))
+        positions = _vector(mover, indices, chosen, "embedding_dense_backward", max(padding_idx, -1))
         values = mover.contiguous(grad_output)
-        combiner.segments(out, values, places, (1, num_weights, columns), by_count=scale_grad_by_freq)
+        combiner.segments(out, values, positions, (1, num_weights, columns), by_count=scale_grad_by_freq)
         return out

@@ -73,13 +73,13 @@ def expand(self: Handle, size: Sequence[int]) -> Handle:
     shape = expanded_shape(self.shape, size)
     new = len(shape) - self.ndim
     strides: list[int] = []
-    for have, wanted, step in zip(self.shape, shape[new:], self.strides, strict=True):
-        if have not in (1, wanted):
+    for have, target, step in zip(self.shape, shape[new:], self.strides, strict=True):
+        if have not in (1, target):
             raise ValueError("expand() of a dimension that does not repeat")
-        strides.append(step if have == wanted else 0)
-    for wanted in reversed(shape[:new]):
+        strides.append(step if have == target else 0)
+    for target in reversed(shape[:new]):
         behind = shape[len(shape) - len(strides)] * strides[0] if strides else 0
-        strides.insert(0, behind if wanted == 1 else 0)
+        strides.insert(0, behind if target == 1 else 0)
     return self.view(shape, strides)
 
 
@@ -149,11 +149,11 @@ def slice_(self: Handle, dim: int, start: int | None, end: int | None, step: int
 
 
 def _pieces(self: Handle, sizes: Sequence[int], axis: int) -> list[Handle]:
-    found, start = [], 0
+    pieces, start = [], 0
     for size in sizes:
-        found.append(_part(self, axis, start, size))
+        pieces.append(_part(self, axis, start, size))
         start += size
-    return found
+    return pieces
 
 
 @cuda.kernel("split", half="native")
@@ -221,8 +221,8 @@ def _read_as(self: Handle, dtype: Any, shape: Sequence[int], strides: Sequence[i
 @cuda.kernel("view.dtype", half="native")
 def view_dtype(self: Handle, dtype: Any) -> Handle:
     dtype = np.dtype(dtype)
-    have, wanted = self.dtype.itemsize, dtype.itemsize
-    if have == wanted:
+    have, target = self.dtype.itemsize, dtype.itemsize
+    if have == target:
         return _read_as(self, dtype, self.shape, self.strides, self.offset)
     if not self.ndim:
         raise errors.ShapeError(
@@ -231,8 +231,8 @@ def view_dtype(self: Handle, dtype: Any) -> Handle:
     if self.strides[-1] != 1 and self.shape[-1] > 1:
         raise ValueError("the last dimension has gaps")
     *before, last = self.shape
-    if have > wanted:
-        times = have // wanted
+    if have > target:
+        times = have // target
         return _read_as(
             self,
             dtype,
@@ -240,7 +240,7 @@ def view_dtype(self: Handle, dtype: Any) -> Handle:
             (*(s * times for s in self.strides[:-1]), 1),
             self.offset * times,
         )
-    times = wanted // have
+    times = target // have
     if last % times or self.offset % times or any(s % times for s in self.strides[:-1]):
         raise ValueError("the elements do not fit")
     return _read_as(

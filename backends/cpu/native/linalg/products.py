@@ -82,9 +82,9 @@ def library(word: str) -> Blas:
     """
     from tt.backends.cpu import blas  # seldom needed
 
-    found = blas.named(word)
-    NATIVE._serve_by(found.single, found.double, found.fortran, found.whole)
-    return found
+    chosen = blas.named(word)
+    NATIVE._serve_by(chosen.single, chosen.double, chosen.fortran, chosen.whole)
+    return chosen
 
 
 def serving() -> str:
