@@ -14,7 +14,10 @@ from tt import core as _core
 from tt.core import compiled as _compiled
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from tt.core.host.host import Host as _Host
+    from tt.core.tensor.tensor import Tensor
 
 _compiled.install()
 
@@ -176,7 +179,7 @@ _TYPE_HOMES = {name: module for module, names in _TYPES.items() for name in name
 _HOMES = {name: module for module, names in _MEMBERS.items() for name in names.split()}
 
 
-def is_tensor(obj: Any) -> Any:
+def is_tensor(obj: object) -> TypeIs[Tensor]:
     """Return whether an object is a tensor.
 
     Examples

@@ -58,7 +58,7 @@ class SobolEngine:
             raise UnsupportedError("SobolEngine needs SciPy\n  try: pip install scipy") from error
         return qmc.Sobol(self.dimension, scramble=self.scramble, bits=self.MAXBIT, seed=self.seed)
 
-    def draw(self, n: int = 1, out: tt.Tensor | None = None, dtype: Any = None) -> tt.Tensor:
+    def draw(self, n: int = 1, out: tt.Tensor | None = None, dtype: tt.dtype | None = None) -> tt.Tensor:
         """Return the next points, one in each row.
 
         Parameters
@@ -85,7 +85,7 @@ class SobolEngine:
         numbers = tt.from_numpy(points).to(tt.get_default_dtype() if dtype is None else dtype)
         return numbers if out is None else out.resize_(numbers.shape).copy_(numbers)
 
-    def draw_base2(self, m: int, out: tt.Tensor | None = None, dtype: Any = None) -> tt.Tensor:
+    def draw_base2(self, m: int, out: tt.Tensor | None = None, dtype: tt.dtype | None = None) -> tt.Tensor:
         """Return the next 2**m points; together with those before they must be a power of two.
 
         Raises

@@ -9,6 +9,7 @@ import tt
 from tt.core.methods.typed_storage import TypedStorage
 from tt.core.tensor.storage import Storage
 from tt.errors import ArgumentError
+from tt.types import Device
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -19,7 +20,7 @@ class _UntypedStorage(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Storage)
 
-    def __call__(cls, *args: Any, device: Any = None) -> Any:
+    def __call__(cls, *args: Any, device: Device = None) -> Any:
         if len(args) > 1:
             raise ArgumentError(
                 "UntypedStorage", f"takes a size or a sequence of bytes, not {len(args)} arguments"
@@ -53,7 +54,12 @@ class UntypedStorage(metaclass=_UntypedStorage):
 
     @staticmethod
     def from_buffer(
-        buffer: Any, *, dtype: Any, byte_order: str | None = None, count: int = -1, offset: int = 0
+        buffer: Any,
+        *,
+        dtype: tt.dtype | None,
+        byte_order: str | None = None,
+        count: int = -1,
+        offset: int = 0,
     ) -> Any:
         """Return a storage with a copy of the elements of a dtype in an object with bytes."""
         from tt._compat.typed_storages import elements_of

@@ -76,7 +76,7 @@ def choose_parameters(
     return scale, round(min(max(point, first), last))
 
 
-def quantize_per_tensor_dynamic(input: Any, dtype: Any, reduce_range: bool) -> Any:
+def quantize_per_tensor_dynamic(input: Any, dtype: tt.dtype, reduce_range: bool) -> Any:
     """Return a float32 tensor rounded to integers with the scale that its smallest and largest number ask for.
 
     Parameters

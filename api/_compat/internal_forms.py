@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 import tt
-from tt.errors import DtypeError, ShapeError, ValueRangeError
+from tt.errors import ShapeError, ValueRangeError
 from tt.library import ops
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
 # --- softmax -----------------------------------------------------------------------------------------------------
 
 
-def _safe_softmax(self: tt.Tensor, dim: int, dtype: Any = None) -> tt.Tensor:
+def _safe_softmax(self: tt.Tensor, dim: int, dtype: tt.dtype | None = None) -> tt.Tensor:
     """Return the softmax along a dimension, and zeros where all elements are minus infinity.
 
     Parameters

@@ -116,7 +116,7 @@ def native_norm(
     p: float | None = 2,
     dim: Sequence[int] = (),
     keepdim: bool = False,
-    dtype: Any = None,
+    dtype: tt.dtype | None = None,
 ) -> tt.Tensor:
     """Return the norm of all elements of a sparse tensor.
 

@@ -11,6 +11,7 @@ from typing import Any
 import tt
 from tt.core.methods.legacy_constructor import construct_as
 from tt.library import warn_user
+from tt.types import Device
 
 __all__ = ["NAMES", "TensorType", "of_device", "set_default_tensor_type"]
 
@@ -44,7 +45,7 @@ class TensorType(type):
         same = instance.dtype == cls.dtype and instance.device.type == cls._device
         return bool(same and instance.layout == (cls._layout or tt.strided))
 
-    def __call__(cls, *args: Any, device: Any = None) -> Any:
+    def __call__(cls, *args: Any, device: Device = None) -> Any:
         chosen = tt.device(cls._device if device is None else device)
         if chosen.type != cls._device:
             raise RuntimeError(

@@ -73,7 +73,7 @@ def get_autocast_dtype(device_type: str) -> Any:
     return tt.bfloat16 if device_type in _BFLOAT16 else tt.float16
 
 
-def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+def set_autocast_dtype(device_type: str, dtype: tt.dtype) -> None:
     """Set the precision that autocast would use on devices of a type, in this thread.
 
     Parameters
@@ -206,25 +206,25 @@ def get_autocast_xla_dtype() -> Any:
     return get_autocast_dtype("xla")
 
 
-def set_autocast_cpu_dtype(dtype: Any) -> None:
+def set_autocast_cpu_dtype(dtype: tt.dtype) -> None:
     """Call `tt.set_autocast_dtype("cpu", dtype)`; deprecated."""
     _older("set_autocast_cpu_dtype", "set_autocast_dtype('cpu', dtype)")
     set_autocast_dtype("cpu", dtype)
 
 
-def set_autocast_gpu_dtype(dtype: Any) -> None:
+def set_autocast_gpu_dtype(dtype: tt.dtype) -> None:
     """Call `tt.set_autocast_dtype("cuda", dtype)`; deprecated."""
     _older("set_autocast_gpu_dtype", "set_autocast_dtype('cuda', dtype)")
     set_autocast_dtype("cuda", dtype)
 
 
-def set_autocast_ipu_dtype(dtype: Any) -> None:
+def set_autocast_ipu_dtype(dtype: tt.dtype) -> None:
     """Call `tt.set_autocast_dtype("ipu", dtype)`; deprecated."""
     _older("set_autocast_ipu_dtype", "set_autocast_dtype('ipu', dtype)")
     set_autocast_dtype("ipu", dtype)
 
 
-def set_autocast_xla_dtype(dtype: Any) -> None:
+def set_autocast_xla_dtype(dtype: tt.dtype) -> None:
     """Call `tt.set_autocast_dtype("xla", dtype)`; deprecated."""
     _older("set_autocast_xla_dtype", "set_autocast_dtype('xla', dtype)")
     set_autocast_dtype("xla", dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import tt
 from tt import amp
 from tt.library import warn_user
 
@@ -26,7 +27,9 @@ class autocast(amp.autocast):  # noqa: N801 - PyTorch's name
     tt.float32
     """
 
-    def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
+    def __init__(
+        self, enabled: bool = True, dtype: tt.dtype | None = None, cache_enabled: bool = True
+    ) -> None:
         _warn("autocast(...)", "autocast('cuda', ...)")
         super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 

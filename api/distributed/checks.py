@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def member(group: Any, name: str) -> ProcessGroup | None:
+def member(group: ProcessGroup | int | None, name: str) -> ProcessGroup | None:
     """Return the group that is meant; None, with a warning, if this rank does not belong to it."""
     if group is None:
         return default_group()

@@ -14,6 +14,7 @@ from tt.distributed.backend import Backend
 from tt.distributed.call import Call
 from tt.distributed.carried import Carried
 from tt.distributed.checks import group_rank, member, one_tensor, same_dtype, tensor_list
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.progress import Steps
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.reductions import check_reduction
@@ -21,6 +22,7 @@ from tt.distributed.sparse_reduction import all_reduce_sparse
 from tt.distributed.target import Target
 from tt.distributed.work import Work
 from tt.library import warn_user
+from tt.types import Device
 
 __all__ = [
     "_coalescing_manager", "all_reduce", "all_reduce_coalesced", "barrier", "broadcast", "monitored_barrier", "reduce",
@@ -28,7 +30,10 @@ __all__ = [
 
 
 def all_reduce(
-    tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    tensor: Tensor,
+    op: ReduceOp | ReduceOp.RedOpType = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Combine the tensors of all ranks; each of them gets the result, in place.
 
@@ -93,8 +98,8 @@ def all_reduce(
 def reduce(
     tensor: Tensor,
     dst: int | None = None,
-    op: Any = ReduceOp.SUM,
-    group: Any = None,
+    op: ReduceOp | ReduceOp.RedOpType = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
@@ -144,7 +149,7 @@ def reduce(
 def broadcast(
     tensor: Tensor,
     src: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
@@ -190,7 +195,10 @@ def broadcast(
 
 
 def barrier(
-    group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    device_ids: Any = None,
+    timeout: timedelta | None = None,
 ) -> Work | None:
     """Wait until all ranks of a group have called it.
 
@@ -233,7 +241,7 @@ def barrier(
 
 
 def monitored_barrier(
-    group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
+    group: ProcessGroup | None = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
     """Wait until all ranks have called it; the error names those that have not.
 
@@ -268,7 +276,10 @@ def monitored_barrier(
 
 
 def all_reduce_coalesced(
-    tensors: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    tensors: list[Tensor],
+    op: ReduceOp | ReduceOp.RedOpType = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Do `all_reduce` for several tensors at once.
 
@@ -337,7 +348,7 @@ class _CoalescingManager:
 
 @contextmanager
 def _coalescing_manager(
-    group: Any = None, device: Any = None, async_ops: bool = False
+    group: ProcessGroup | None = None, device: Device = None, async_ops: bool = False
 ) -> Iterator[_CoalescingManager]:
     """Start the collectives of a block together; wait for them at its end, or with ``async_ops`` when asked.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import tt
 from tt import Tensor
@@ -31,8 +30,8 @@ __all__ = [
 def reduce_scatter(
     output: Tensor,
     input_list: list[Tensor],
-    op: Any = ReduceOp.SUM,
-    group: Any = None,
+    op: ReduceOp | ReduceOp.RedOpType = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
     """Combine the lists of all ranks element by element; rank i gets element i.
@@ -67,7 +66,11 @@ def reduce_scatter(
 
 
 def reduce_scatter_single(
-    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    output: Tensor,
+    input: Tensor,
+    op: ReduceOp | ReduceOp.RedOpType = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Combine the tensors of all ranks, and give each rank its part of the result.
 
@@ -105,7 +108,11 @@ def reduce_scatter_single(
 
 
 def reduce_scatter_tensor(
-    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    output: Tensor,
+    input: Tensor,
+    op: ReduceOp | ReduceOp.RedOpType = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Do as `reduce_scatter_single`, under its former name."""
     warn_user("reduce_scatter_tensor() is deprecated: use reduce_scatter_single", FutureWarning)
@@ -113,7 +120,12 @@ def reduce_scatter_tensor(
 
 
 def _reduced(
-    group: ProcessGroup, name: str, output: Tensor, inputs: list[Tensor], op: Any, async_op: bool
+    group: ProcessGroup,
+    name: str,
+    output: Tensor,
+    inputs: list[Tensor],
+    op: ReduceOp | ReduceOp.RedOpType,
+    async_op: bool,
 ) -> Work | None:
     reduction = check_reduction(op, output, name)
 
@@ -132,7 +144,7 @@ def _reduced(
 def all_to_all(
     output_tensor_list: list[Tensor],
     input_tensor_list: list[Tensor],
-    group: Any = None,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
     """Send tensor i of a list to rank i, and fill another list with what all ranks send to this one.
@@ -186,7 +198,7 @@ def all_to_all_single(
     input: Tensor,
     output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
     """Send part i of a tensor to rank i, and fill another with the parts that all ranks send to this one.

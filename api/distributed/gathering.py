@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tt
 from tt import Tensor
 from tt.distributed import derived
 from tt.distributed.backend import Backend
 from tt.distributed.call import Call
 from tt.distributed.checks import group_rank, member, one_tensor, same_dtype, same_sizes, tensor_list
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.progress import Steps
 from tt.distributed.target import Target
 from tt.distributed.work import Work
@@ -35,7 +34,7 @@ def _joined(inputs: list[Tensor]) -> Tensor:
 
 
 def all_gather(
-    tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
+    tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Gather the tensors of all ranks into a list, on every rank.
 
@@ -80,7 +79,7 @@ _checked_list = tensor_list  # whose name is that of all_gather's first argument
 
 
 def all_gather_single(
-    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+    output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Gather the tensors of all ranks into one tensor, on every rank.
 
@@ -127,7 +126,7 @@ def all_gather_single(
 
 
 def all_gather_into_tensor(
-    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+    output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Do as `all_gather_single`, under its former name."""
     warn_user("all_gather_into_tensor() is deprecated: use all_gather_single", FutureWarning)
@@ -137,7 +136,7 @@ def all_gather_into_tensor(
 def all_gather_coalesced(
     output_tensor_lists: list[list[Tensor]],
     input_tensor_list: list[Tensor],
-    group: Any = None,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
     """Gather several tensors of all ranks at once.
@@ -192,7 +191,7 @@ def gather(
     tensor: Tensor,
     gather_list: list[Tensor] | None = None,
     dst: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
@@ -257,7 +256,7 @@ def scatter(
     tensor: Tensor,
     scatter_list: list[Tensor] | None = None,
     src: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:

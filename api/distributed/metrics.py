@@ -15,7 +15,12 @@ __all__ = ["gather_for_metrics"]
 
 
 def gather_for_metrics(
-    input_data: Any, sampler: Any, *, start: int = 0, group: Any = None, use_gather_object: bool = False
+    input_data: Any,
+    sampler: Any,
+    *,
+    start: int = 0,
+    group: ProcessGroup | None = None,
+    use_gather_object: bool = False,
 ) -> Any:
     """Gather the results of all ranks, without those of samples that `DistributedSampler` repeats.
 

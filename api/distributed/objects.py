@@ -17,6 +17,7 @@ from tt.distributed.checks import group_rank, member
 from tt.distributed.point_to_point import recv, send
 from tt.distributed.process_group import ProcessGroup
 from tt.distributed.progress import Steps
+from tt.types import Device
 
 __all__ = [
     "all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list",
@@ -51,7 +52,7 @@ def _list(value: Any, name: str) -> list[Any]:
     return value
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
     """Gather an object of each rank into a list, on every rank.
 
     Parameters
@@ -108,7 +109,7 @@ def gather_object(
     obj: Any,
     object_gather_list: list[Any] | None = None,
     dst: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     group_dst: int | None = None,
 ) -> None:
     """Gather an object of each rank into a list, on one rank.
@@ -175,8 +176,8 @@ def gather_object(
 def broadcast_object_list(
     object_list: list[Any],
     src: int | None = None,
-    group: Any = None,
-    device: Any = None,
+    group: ProcessGroup | None = None,
+    device: Device = None,
     group_src: int | None = None,
 ) -> None:
     """Copy the objects of one rank's list into the lists of all others.
@@ -237,7 +238,7 @@ def scatter_object_list(
     scatter_object_output_list: list[Any],
     scatter_object_input_list: list[Any] | None = None,
     src: int | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
     group_src: int | None = None,
 ) -> None:
     """Give each rank one object of a list that one rank has.
@@ -305,8 +306,8 @@ def scatter_object_list(
 def send_object_list(
     object_list: list[Any],
     dst: int | None = None,
-    group: Any = None,
-    device: Any = None,
+    group: ProcessGroup | None = None,
+    device: Device = None,
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
@@ -350,8 +351,8 @@ def send_object_list(
 def recv_object_list(
     object_list: list[Any],
     src: int | None = None,
-    group: Any = None,
-    device: Any = None,
+    group: ProcessGroup | None = None,
+    device: Device = None,
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:

@@ -34,7 +34,13 @@ def _other(group: ProcessGroup, rank: int, what: str) -> int:
 
 
 def _sent(
-    tensor: Tensor, dst: int | None, group: Any, tag: int, group_dst: int | None, name: str, async_op: bool
+    tensor: Tensor,
+    dst: int | None,
+    group: ProcessGroup | None,
+    tag: int,
+    group_dst: int | None,
+    name: str,
+    async_op: bool,
 ) -> Work | None:
     one_tensor(tensor, "tensor")
     process_group = member(group, name)
@@ -52,7 +58,13 @@ def _sent(
 
 
 def _received(
-    tensor: Tensor, src: int | None, group: Any, tag: int, group_src: int | None, name: str, async_op: bool
+    tensor: Tensor,
+    src: int | None,
+    group: ProcessGroup | None,
+    tag: int,
+    group_src: int | None,
+    name: str,
+    async_op: bool,
 ) -> Work | None:
     one_tensor(tensor, "tensor")
     process_group = member(group, name)
@@ -80,7 +92,11 @@ def _received(
 
 
 def send(
-    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+    tensor: Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
 ) -> None:
     """Send a tensor to a rank.
 
@@ -120,7 +136,11 @@ def send(
 
 
 def isend(
-    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+    tensor: Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
 ) -> Work | None:
     """Send a tensor to a rank in the background; do not change it before the `Work` has ended.
 
@@ -130,7 +150,11 @@ def isend(
 
 
 def recv(
-    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
 ) -> int:
     """Receive a tensor from a rank.
 
@@ -164,7 +188,11 @@ def recv(
 
 
 def irecv(
-    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
 ) -> Work | None:
     """Receive a tensor in the background; it is there when the `Work` has ended.
 
@@ -200,7 +228,7 @@ class P2POp:
         op: Callable[..., Any],
         tensor: Tensor,
         peer: int | None = None,
-        group: Any = None,
+        group: ProcessGroup | None = None,
         tag: int = 0,
         group_peer: int | None = None,
     ) -> None:

@@ -23,6 +23,7 @@ from tt.distributed.progress import Expired, Operation, Steps, attempt
 from tt.distributed.recorder import FlightRecord, FlightRecorder
 from tt.distributed.stores import PrefixStore, Store
 from tt.distributed.work import Work
+from tt.types import Device
 
 if TYPE_CHECKING:
     from tt.distributed.world import World
@@ -145,7 +146,7 @@ class ProcessGroup:
         with tt.get_device_module(bound).device(bound) if indexed else nullcontext():
             return engine_class(name).create(store, self.rank(), self.size(), self.timeout, self._options)
 
-    def bind(self, device: Any) -> None:
+    def bind(self, device: Device) -> None:
         """Let engines that are connected later use a device: one, its name, or a number of CUDA's."""
         if device is not None:
             self.bound_device_id = tt.device("cuda", device) if isinstance(device, int) else tt.device(device)

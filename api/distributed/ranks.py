@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import tt
 from tt.distributed.engines.names import default_backend, is_installed
@@ -18,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _group(group: Any) -> ProcessGroup | None:
+def _group(group: ProcessGroup | int | None) -> ProcessGroup | None:
     """Return the group that is meant; None if this rank does not belong to it."""
     if group is None:
         return default_group()
@@ -29,14 +28,14 @@ def _group(group: Any) -> ProcessGroup | None:
     return group
 
 
-def _valid(group: Any) -> ProcessGroup:
+def _valid(group: ProcessGroup | int | None) -> ProcessGroup:
     process_group = _group(group)
     if process_group is None or current_world().groups.get(process_group.group_name) is not process_group:
         raise ValueError("Invalid process group specified")
     return process_group
 
 
-def get_rank(group: Any = None) -> int:
+def get_rank(group: ProcessGroup | None = None) -> int:
     """Return this rank in a group; -1 if it does not belong to it.
 
     Parameters
@@ -60,7 +59,7 @@ def get_rank(group: Any = None) -> int:
     return -1 if process_group is None else process_group.rank()
 
 
-def get_world_size(group: Any = None) -> int:
+def get_world_size(group: ProcessGroup | None = None) -> int:
     """Return the number of ranks of a group; -1 if this rank does not belong to it.
 
     Examples
@@ -102,7 +101,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     return process_group.ranks[group_rank]
 
 
-def _registered(group: Any) -> ProcessGroup:
+def _registered(group: ProcessGroup | int | None) -> ProcessGroup:
     process_group = _group(group)
     if process_group is None or current_world().groups.get(process_group.group_name) is not process_group:
         raise ValueError(
@@ -158,7 +157,7 @@ def get_backend_config(group: ProcessGroup | None = None) -> str:
     return ",".join(f"{device}:{name}" for device, name in _valid(group).engine_names.items())
 
 
-def get_default_backend_for_device(device: Any) -> str:
+def get_default_backend_for_device(device: str | tt.device) -> str:
     """Return the name of the engine for a device if the program names none.
 
     Raises

@@ -11,6 +11,7 @@ import tt
 from tt import Tensor
 from tt.autograd._passes import watch_passes, when_pass_ends
 from tt.distributed import collectives, ranks
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.sparse_reduction import SparseGradients
 from tt.distributed.work import Work
 from tt.utils._pytree import tree_leaves
@@ -124,7 +125,7 @@ class Reducer:
     def __init__(
         self,
         parameters: Sequence[Tensor],
-        group: Any,
+        group: ProcessGroup,
         bucket_bytes: int,
         first_bucket_bytes: int,
         *,

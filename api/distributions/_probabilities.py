@@ -60,7 +60,7 @@ class BinaryProbabilities(GivenProbabilities):
         return tuple(broadcast)
 
 
-def enumerated(distribution: Any, count: int, expand: bool, dtype: Any = None) -> tt.Tensor:
+def enumerated(distribution: Any, count: int, expand: bool, dtype: tt.dtype | None = None) -> tt.Tensor:
     """Return the numbers before a count along a first dimension, one for each distribution of the batch."""
     param = distribution._param
     batch = distribution.batch_shape

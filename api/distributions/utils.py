@@ -7,6 +7,7 @@ from numbers import Number
 from typing import Any, Final
 
 import tt
+from tt.types import Device
 
 __all__ = [
     "broadcast_all", "clamp_probs", "euler_constant", "lazy_property", "logits_to_probs", "probs_to_logits",
@@ -173,7 +174,7 @@ def vec_to_tril_matrix(vec: tt.Tensor, diag: int = 0) -> tt.Tensor:
     return flat.index_copy(-1, positions, vec).reshape((*vec.shape[:-1], size, size))
 
 
-def _standard_normal(shape: Any, dtype: Any, device: Any) -> tt.Tensor:
+def _standard_normal(shape: Any, dtype: tt.dtype | None, device: Device) -> tt.Tensor:
     return tt.randn(tuple(shape), dtype=dtype, device=device)
 
 

@@ -256,7 +256,9 @@ def _variance(name: str) -> Handler:
     return handler
 
 
-def _norm(input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def _norm(
+    input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: tt.dtype | None = None
+) -> Any:
     order = 2.0 if p in ("fro", None) else p
     result = reductions.norm(input._data, order, dim, keepdim=keepdim, dtype=dtype, mask=input._mask)
     return _made(result, _reduced_mask(input._mask, dim, keepdim))

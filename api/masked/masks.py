@@ -38,7 +38,7 @@ def expect_strided(op: str, input: Any) -> None:
         )
 
 
-def converted(input: Any, dtype: Any) -> Any:
+def converted(input: Any, dtype: tt.dtype | None) -> Any:
     """Return the input in a dtype, if one is given."""
     return input if dtype is None else input.to(dtype)
 
@@ -52,14 +52,14 @@ def filled(op: str, input: Any, mask: Any, value: Any) -> Any:
     return tt.where(given_mask(op, input, mask), input, number)
 
 
-def smallest(dtype: Any) -> Any:
+def smallest(dtype: tt.dtype) -> Any:
     """Return the smallest number of a dtype."""
     if dtype is tt.bool:
         return False
     return -inf if dtype.is_floating_point else tt.iinfo(dtype).min
 
 
-def largest(dtype: Any) -> Any:
+def largest(dtype: tt.dtype) -> Any:
     """Return the largest number of a dtype."""
     if dtype is tt.bool:
         return True

@@ -15,7 +15,7 @@ from tt.masked.reductions import norm
 __all__ = ["log_softmax", "logaddexp", "normalize", "softmax", "softmin"]
 
 
-def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> tt.Tensor:
+def softmax(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = None) -> tt.Tensor:
     """Return the softmax along a dimension, of the elements where the mask is True.
 
     Examples
@@ -28,7 +28,7 @@ def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> tt.
     return tt.softmax(x, dim)
 
 
-def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> tt.Tensor:
+def log_softmax(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = None) -> tt.Tensor:
     """Return the logarithm of the softmax along a dimension, of the elements where the mask is True.
 
     Examples
@@ -41,7 +41,7 @@ def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) ->
     return tt.log_softmax(x, dim)
 
 
-def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> tt.Tensor:
+def softmin(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = None) -> tt.Tensor:
     """Return the softmax of the negative elements along a dimension, of those where the mask is True.
 
     Examples
@@ -55,7 +55,7 @@ def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> tt.
 
 
 def normalize(
-    input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None
+    input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: tt.dtype | None = None, mask: Any = None
 ) -> tt.Tensor:
     """Divide by the norm of order ord along a dimension, of the elements where the mask is True.
 
@@ -71,7 +71,7 @@ def normalize(
 
 
 def logaddexp(
-    input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None
+    input: Any, other: Any, *, dtype: tt.dtype | None = None, input_mask: Any = None, other_mask: Any = None
 ) -> tt.Tensor:
     """Return the logarithm of the sum of two exponentials, of those whose mask is True.
 

@@ -30,12 +30,18 @@ def _all(input: Any, dim: Dims) -> tuple[int, ...]:
     return (dim,) if isinstance(dim, int) else tuple(dim)
 
 
-def _integral(dtype: Any) -> bool:
+def _integral(dtype: tt.dtype) -> bool:
     return not (dtype.is_floating_point or dtype.is_complex)
 
 
 def _of_sparse(
-    name: str, reduce: Callable[..., tt.Tensor], input: Any, dim: Dims, keepdim: bool, dtype: Any, mask: Any
+    name: str,
+    reduce: Callable[..., tt.Tensor],
+    input: Any,
+    dim: Dims,
+    keepdim: bool,
+    dtype: tt.dtype | None,
+    mask: Any,
 ) -> tt.Tensor:
     """Reduce the elements of a sparse tensor that a mask selects, which may be many that are not stored."""
     if input.layout not in (tt.sparse_coo, tt.sparse_csr):
@@ -62,7 +68,7 @@ def _of_sparse(
 
 
 def sum(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
 ) -> tt.Tensor:
     """Return the sum of the elements along dimensions where the mask is True.
 
@@ -91,7 +97,7 @@ def _distinct(name: str, ndim: int, dims: Sequence[int]) -> list[int]:
 
 
 def prod(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
 ) -> tt.Tensor:
     """Return the product of the elements along dimensions where the mask is True.
 
@@ -115,7 +121,7 @@ def prod(
 
 
 def amax(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
 ) -> tt.Tensor:
     """Return the largest element along dimensions where the mask is True.
 
@@ -133,7 +139,7 @@ def amax(
 
 
 def amin(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
 ) -> tt.Tensor:
     """Return the smallest element along dimensions where the mask is True.
 
@@ -151,7 +157,12 @@ def amin(
 
 
 def argmax(
-    input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Any,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: tt.dtype | None = None,
+    mask: Any = None,
 ) -> tt.Tensor:
     """Return the index of the largest element where the mask is True, along a dimension or of all.
 
@@ -166,7 +177,12 @@ def argmax(
 
 
 def argmin(
-    input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Any,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: tt.dtype | None = None,
+    mask: Any = None,
 ) -> tt.Tensor:
     """Return the index of the smallest element where the mask is True, along a dimension or of all.
 
@@ -180,7 +196,7 @@ def argmin(
     return tt.argmin(filled("masked.argmin", x, mask, largest(x.dtype)), dim, keepdim)
 
 
-def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> tt.Tensor:
+def cumsum(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = None) -> tt.Tensor:
     """Return the sums of the elements so far along a dimension, of those where the mask is True.
 
     Examples
@@ -192,7 +208,7 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> tt.T
     return tt.cumsum(filled("masked.cumsum", converted(input, dtype), mask, 0), dim)
 
 
-def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> tt.Tensor:
+def cumprod(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = None) -> tt.Tensor:
     """Return the products of the elements so far along a dimension, of those where the mask is True.
 
     Examples
@@ -205,7 +221,7 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> tt.
 
 
 def mean(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
 ) -> tt.Tensor:
     """Return the mean of the elements along dimensions where the mask is True.
 
@@ -223,7 +239,7 @@ def mean(
 
 
 def median(
-    input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Any, dim: int = -1, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
 ) -> tt.Tensor:
     """Return the median along a dimension of the elements where the mask is True.
 
@@ -242,7 +258,7 @@ def median(
 
 
 def logsumexp(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
 ) -> tt.Tensor:
     """Return the logarithm of the sum of the exponentials along dimensions where the mask is True.
 
@@ -266,7 +282,7 @@ def norm(
     dim: Dims = None,
     *,
     keepdim: bool = False,
-    dtype: Any = None,
+    dtype: tt.dtype | None = None,
     mask: Any = None,
 ) -> tt.Tensor:
     """Return the norm of order ord along dimensions, of the elements where the mask is True.
@@ -290,7 +306,7 @@ def var(
     *,
     correction: float | None = None,
     keepdim: bool = False,
-    dtype: Any = None,
+    dtype: tt.dtype | None = None,
     mask: Any = None,
 ) -> tt.Tensor:
     """Return the variance of the elements along dimensions where the mask is True.
@@ -321,7 +337,7 @@ def std(
     *,
     correction: float | None = None,
     keepdim: bool = False,
-    dtype: Any = None,
+    dtype: tt.dtype | None = None,
     mask: Any = None,
 ) -> tt.Tensor:
     """Return the standard deviation of the elements along dimensions where the mask is True.

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import tt
 from tt.nn.parameter import Parameter
 from tt.overrides import DisableTTFunction
+from tt.types import Device
 
 __all__ = ["UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin"]
 
@@ -41,7 +42,7 @@ class UninitializedTensorMixin:
 
     cls_to_become: ClassVar[type]
 
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+    def materialize(self, shape: Any, device: Device = None, dtype: tt.dtype | None = None) -> None:
         """Become an ordinary parameter or buffer of a shape, with undefined values.
 
         Parameters
@@ -123,14 +124,16 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     cls_to_become = Parameter
 
     def __new__(
-        cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
+        cls, requires_grad: bool = True, device: Device = None, dtype: tt.dtype | None = None
     ) -> UninitializedParameter:
         """Make the parameter; see the class."""
         data = tt.empty(0, device=device, dtype=dtype)
         new: UninitializedParameter = Parameter.__new__(cls, data, requires_grad)
         return new
 
-    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, requires_grad: bool = True, device: Device = None, dtype: tt.dtype | None = None
+    ) -> None:
         """Take the arguments of `__new__`."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
@@ -161,7 +164,11 @@ class UninitializedBuffer(UninitializedTensorMixin, tt.Tensor):  # type: ignore[
     _is_buffer: bool
 
     def __new__(
-        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+        cls,
+        requires_grad: bool = False,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
+        persistent: bool = True,
     ) -> UninitializedBuffer:
         """Make the buffer; see the class."""
         data = tt.empty(0, device=device, dtype=dtype)
@@ -172,7 +179,11 @@ class UninitializedBuffer(UninitializedTensorMixin, tt.Tensor):  # type: ignore[
         return new
 
     def __init__(
-        self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+        self,
+        requires_grad: bool = False,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
+        persistent: bool = True,
     ) -> None:
         """Take the arguments of `__new__`."""
 

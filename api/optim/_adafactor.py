@@ -6,6 +6,7 @@ from typing import Any
 
 import tt
 from tt.errors import AssertedError, ValueRangeError
+from tt.optim._steps.arithmetic import Arithmetic
 from tt.optim._steps.elementwise import Elementwise
 from tt.optim._steps.options import Options, State, expect_not_negative, expect_rate, expect_whole
 from tt.optim.optimizer import ParamsT
@@ -52,7 +53,7 @@ class Adafactor(Elementwise):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 1e-2,
+        lr: float | tt.Tensor = 1e-2,
         beta2_decay: float = -0.8,
         eps: tuple[float | None, float] = (None, 1e-3),
         d: float = 1.0,
@@ -85,7 +86,7 @@ class Adafactor(Elementwise):
         for group in self.param_groups:
             expect_whole("Adafactor", group["params"])
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         if param.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
         shape = tuple(param.shape)
@@ -96,10 +97,12 @@ class Adafactor(Elementwise):
             "col_var": param.new_zeros((*shape[:-2], 1, shape[-1])),
         }
 
-    def _form(self, group: Options, param: Any) -> tuple[bool, bool]:
+    def _form(self, group: Options, param: tt.Tensor) -> tuple[bool, bool]:
         return False, False
 
-    def _take(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _take(
+        self, m: Arithmetic, param: Any, grad: Any, state: State, options: Options, scalars: Any
+    ) -> None:
         expect_whole("Adafactor", (param, grad))
         step = state["step"].item()
         new, rate = step ** options["beta2_decay"], min(options["lr"], 1 / step**0.5)
@@ -136,7 +139,7 @@ def adafactor(
     has_complex: bool = False,
     *,
     d: float,
-    lr: Any,
+    lr: float | tt.Tensor,
     beta2_decay: float,
     weight_decay: float,
     eps1: float | None,

@@ -16,7 +16,7 @@ __all__ = ["Muon", "muon"]
 MOST_ITERATIONS: Final = 100
 
 
-def orthogonal(matrix: Any, coefficients: tuple[float, float, float], steps: int, eps: float) -> Any:
+def orthogonal(matrix: tt.Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Any:
     """Return about the nearest orthogonal matrix, by Newton-Schulz iterations in bfloat16.
 
     Parameters
@@ -82,7 +82,7 @@ class Muon(Optimizer):
     def __init__(
         self,
         params: ParamsT,
-        lr: float = 1e-3,
+        lr: float | tt.Tensor = 1e-3,
         weight_decay: float = 0.1,
         momentum: float = 0.95,
         nesterov: bool = True,
@@ -140,7 +140,7 @@ class Muon(Optimizer):
                         self._take(param, param.grad, group)
         return loss
 
-    def _take(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
+    def _take(self, param: tt.Tensor, grad: tt.Tensor, group: dict[str, Any]) -> None:
         """Take the step of one matrix."""
         _expect_matrix(param, grad, group)
         state = self.state[param]
@@ -149,7 +149,7 @@ class Muon(Optimizer):
         _take_step(param, grad, state["momentum_buffer"], group)
 
 
-def _expect_matrix(param: Any, grad: Any, group: Mapping[str, Any]) -> None:
+def _expect_matrix(param: tt.Tensor, grad: tt.Tensor, group: Mapping[str, Any]) -> None:
     """Raise unless a step can be taken."""
     expect_whole("Muon", (param, grad))
     if param.ndim != 2:
@@ -168,7 +168,7 @@ def _expect_matrix(param: Any, grad: Any, group: Mapping[str, Any]) -> None:
         )
 
 
-def _take_step(param: Any, grad: Any, mean: Any, group: Mapping[str, Any]) -> None:
+def _take_step(param: tt.Tensor, grad: tt.Tensor, mean: tt.Tensor, group: Mapping[str, Any]) -> None:
     """Change a matrix and the average of its gradients."""
     momentum = group["momentum"]
     mean.lerp_(grad, 1 - momentum)

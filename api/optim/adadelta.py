@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tt
+from tt.optim._steps.arithmetic import Arithmetic, Operand
 from tt.optim._steps.elementwise import Elementwise
 from tt.optim._steps.options import Options, State, expect_not_negative, expect_rate
 from tt.optim.optimizer import ParamsT
@@ -49,7 +50,7 @@ class Adadelta(Elementwise):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 1.0,
+        lr: float | tt.Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0,
@@ -77,10 +78,12 @@ class Adadelta(Elementwise):
             },
         )
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         return {"square_avg": tt.zeros_like(param), "acc_delta": tt.zeros_like(param)}
 
-    def _formula(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _formula(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         rho, eps = options["rho"], options["eps"]
         square, moved = state["square_avg"], state["acc_delta"]
         m.mul_(square, rho)
@@ -107,7 +110,7 @@ def adadelta(
     differentiable: bool = False,
     has_complex: bool = False,
     *,
-    lr: Any,
+    lr: float | tt.Tensor,
     rho: float,
     eps: float,
     weight_decay: float,

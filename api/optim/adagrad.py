@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tt
+from tt.optim._steps.arithmetic import Arithmetic, Operand
 from tt.optim._steps.elementwise import Elementwise
 from tt.optim._steps.options import Options, State, expect_not_negative, expect_rate
 from tt.optim.optimizer import ParamsT
@@ -54,7 +55,7 @@ class Adagrad(Elementwise):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 1e-2,
+        lr: float | tt.Tensor = 1e-2,
         lr_decay: float = 0,
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,
@@ -90,7 +91,7 @@ class Adagrad(Elementwise):
             for param in group["params"]:
                 self._begin(group, param, self.state[param])
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         start: complex = group["initial_accumulator_value"]
         return {"sum": tt.full_like(param, complex(start.real, start.real) if param.is_complex() else start)}
 
@@ -103,7 +104,9 @@ class Adagrad(Elementwise):
     def _scalars(self, options: Options, step: Any, states: list[State], read: Callable[[Any], Any]) -> Any:
         return -options["lr"] / (1 + (step - 1) * options["lr_decay"])
 
-    def _formula(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _formula(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         total = state["sum"]
         m.addcmul_(total, grad, grad, value=1)
         m.addcdiv_(param, grad, m.add(m.sqrt(total), options["eps"]), value=scalars)
@@ -131,7 +134,7 @@ class Adagrad(Elementwise):
                 count.sub_(found_inf.to(count.device).reshape(count.shape))
         return True
 
-    def _sparse_step(self, param: Any, grad: Any, state: State, options: Options) -> None:
+    def _sparse_step(self, param: tt.Tensor, grad: tt.Tensor, state: State, options: Options) -> None:
         if options["weight_decay"]:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         if options["maximize"]:
@@ -158,7 +161,7 @@ def adagrad(
     differentiable: bool = False,
     has_complex: bool = False,
     *,
-    lr: Any,
+    lr: float | tt.Tensor,
     weight_decay: float,
     lr_decay: float,
     eps: float,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tt
+from tt.optim._steps.arithmetic import Arithmetic, Operand
 from tt.optim._steps.elementwise import Elementwise
 from tt.optim._steps.options import Options, State, expect_betas, expect_not_negative, expect_rate
 from tt.optim.optimizer import ParamsT
@@ -60,10 +61,10 @@ class Adam(Elementwise):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 1e-3,
+        lr: float | tt.Tensor = 1e-3,
         betas: tuple[Any, Any] = (0.9, 0.999),
         eps: float = 1e-8,
-        weight_decay: Any = 0,
+        weight_decay: float | tt.Tensor = 0,
         amsgrad: bool = False,
         *,
         foreach: bool | None = None,
@@ -107,7 +108,7 @@ class Adam(Elementwise):
     def _dense_only_message(self) -> str:
         return "Adam does not support sparse gradients, please consider SparseAdam instead"
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         state = {"exp_avg": tt.zeros_like(param), "exp_avg_sq": tt.zeros_like(param)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = tt.zeros_like(param)
@@ -117,7 +118,9 @@ class Adam(Elementwise):
         beta1, beta2 = options["betas"]
         return -options["lr"] / (1 - beta1**step), (1 - beta2**step) ** 0.5
 
-    def _formula(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _formula(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         (beta1, beta2), (rate, root) = options["betas"], scalars
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         m.lerp_(mean, grad, 1 - beta1)
@@ -178,9 +181,9 @@ def adam(
     decoupled_weight_decay: bool = False,
     *,
     amsgrad: bool,
-    beta1: Any,
-    beta2: Any,
-    lr: Any,
+    beta1: float | tt.Tensor,
+    beta2: float | tt.Tensor,
+    lr: float | tt.Tensor,
     weight_decay: float,
     eps: float,
     maximize: bool,

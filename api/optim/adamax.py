@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tt
+from tt.optim._steps.arithmetic import Arithmetic, Operand
 from tt.optim._steps.elementwise import Elementwise
 from tt.optim._steps.options import Options, State, expect_betas, expect_not_negative, expect_rate
 from tt.optim.optimizer import ParamsT
@@ -50,7 +51,7 @@ class Adamax(Elementwise):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 2e-3,
+        lr: float | tt.Tensor = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -77,13 +78,15 @@ class Adamax(Elementwise):
             },
         )
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         return {"exp_avg": tt.zeros_like(param), "exp_inf": tt.zeros_like(param)}
 
     def _scalars(self, options: Options, step: Any, states: list[State], read: Callable[[Any], Any]) -> Any:
         return -options["lr"] / (1 - options["betas"][0] ** step)
 
-    def _formula(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _formula(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         beta1, beta2 = options["betas"]
         mean, largest = state["exp_avg"], state["exp_inf"]
         m.lerp_(mean, grad, 1 - beta1)
@@ -110,7 +113,7 @@ def adamax(
     eps: float,
     beta1: float,
     beta2: float,
-    lr: Any,
+    lr: float | tt.Tensor,
     weight_decay: float,
 ) -> None:
     """Take a step of Adamax as a function of lists: parameters and states are changed in place.

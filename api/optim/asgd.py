@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tt
+from tt.optim._steps.arithmetic import Arithmetic, Operand
 from tt.optim._steps.elementwise import Elementwise
 from tt.optim._steps.options import Options, State, expect_not_negative, expect_rate
 from tt.optim.optimizer import ParamsT
@@ -53,7 +54,7 @@ class ASGD(Elementwise):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 1e-2,
+        lr: float | tt.Tensor = 1e-2,
         lambd: float = 1e-4,
         alpha: float = 0.75,
         t0: float = 1e6,
@@ -87,7 +88,7 @@ class ASGD(Elementwise):
                 if isinstance(values, dict) and isinstance(values.get(name), int | float):
                     values[name] = tt.tensor(float(values[name]), dtype=tt.float32)
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         return {
             "eta": self._number(group, param, float(group["lr"])),
             "mu": self._number(group, param, 1.0),
@@ -99,14 +100,16 @@ class ASGD(Elementwise):
         # Copies: those of the states change after the step.
         return tuple(number.clone() if read(number) is number else read(number) for number in now)
 
-    def _next_numbers(self, options: Options, step: Any, state: State) -> dict[str, Any]:
+    def _next_numbers(self, options: Options, step: float | tt.Tensor, state: State) -> dict[str, Any]:
         rate, late = options["lr"], step - options["t0"]
         return {
             "eta": rate / (1 + options["lambd"] * rate * step) ** options["alpha"],
             "mu": 1 / (late.clamp(min=1) if tt.is_tensor(late) else max(1, late)),
         }
 
-    def _formula(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _formula(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         eta, mu = scalars
         m.mul_(param, 1 - options["lambd"] * eta)
         m.add_(param, grad, alpha=-eta)
@@ -134,7 +137,7 @@ def asgd(
     has_complex: bool = False,
     *,
     lambd: float,
-    lr: Any,
+    lr: float | tt.Tensor,
     t0: float,
     alpha: float,
     weight_decay: float,

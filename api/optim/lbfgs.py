@@ -55,7 +55,7 @@ class LBFGS(Optimizer):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 1,
+        lr: float | tt.Tensor = 1,
         max_iter: int = 20,
         max_eval: int | None = None,
         tolerance_grad: float = 1e-7,
@@ -92,7 +92,7 @@ class LBFGS(Optimizer):
             pieces.append((tt.view_as_real(grad) if grad.is_complex() else grad).reshape(-1))
         return tt.cat(pieces, 0)
 
-    def _move(self, length: Any, direction: Any) -> None:
+    def _move(self, length: float | tt.Tensor, direction: tt.Tensor) -> None:
         """Move all parameters along a vector."""
         at = 0
         for param in self._params:
@@ -134,7 +134,7 @@ class LBFGS(Optimizer):
         with tt.no_grad():
             return self._iterate(evaluate)
 
-    def _direction(self, grad: Any, state: dict[str, Any], history_size: int) -> Any:
+    def _direction(self, grad: tt.Tensor, state: dict[str, Any], history_size: int) -> Any:
         """Return the quasi-Newton direction, and remember the last step."""
         change, moved = grad - state["prev_flat_grad"], state["d"] * state["t"]
         curvature = change.dot(moved)
@@ -194,7 +194,9 @@ class LBFGS(Optimizer):
                     raise RuntimeError(f"only 'strong_wolfe' is supported, got {line_search!r}")
                 start = self._saved()
 
-                def at(t: Any, start: list[Any] = start, direction: Any = direction) -> tuple[float, Any]:
+                def at(
+                    t: float | tt.Tensor, start: list[Any] = start, direction: tt.Tensor = direction
+                ) -> tuple[float, Any]:
                     self._move(t, direction)
                     trial = float(evaluate())
                     gradient = self._gradient()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tt
+from tt.optim._steps.arithmetic import Arithmetic, Operand
 from tt.optim._steps.elementwise import Elementwise
 from tt.optim._steps.options import Options, State, expect_betas, expect_not_negative, expect_rate
 from tt.optim.optimizer import ParamsT
@@ -55,7 +56,7 @@ class NAdam(Elementwise):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 2e-3,
+        lr: float | tt.Tensor = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -92,7 +93,7 @@ class NAdam(Elementwise):
             if isinstance(values, dict) and isinstance(values.get("mu_product"), int | float):
                 values["mu_product"] = tt.tensor(float(values["mu_product"]), dtype=tt.float32)
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         return {
             "mu_product": self._number(group, param, 1.0),
             "exp_avg": tt.zeros_like(param),
@@ -108,12 +109,14 @@ class NAdam(Elementwise):
         of_grad, of_mean = -rate * (1 - mu) / (1 - product), -rate * following / (1 - product * following)
         return 1 - beta2**step, of_grad, of_mean
 
-    def _next_numbers(self, options: Options, step: Any, state: State) -> dict[str, Any]:
+    def _next_numbers(self, options: Options, step: float | tt.Tensor, state: State) -> dict[str, Any]:
         return {
             "mu_product": state["mu_product"] * _weight(step, options["betas"][0], options["momentum_decay"])
         }
 
-    def _formula(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _formula(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         (beta1, beta2), (bias, of_grad, of_mean) = options["betas"], scalars
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         m.lerp_(mean, grad, 1 - beta1)
@@ -128,7 +131,7 @@ class NAdam(Elementwise):
         return (*options["betas"], options["eps"], *scalars)
 
 
-def _weight(step: Any, beta: Any, decay: float) -> Any:
+def _weight(step: float | tt.Tensor, beta: float | tt.Tensor, decay: float) -> Any:
     """Return the weight of the momentum at a step."""
     return beta * (1 - 0.5 * 0.96 ** (step * decay))
 
@@ -149,7 +152,7 @@ def nadam(
     *,
     beta1: float,
     beta2: float,
-    lr: Any,
+    lr: float | tt.Tensor,
     weight_decay: float,
     momentum_decay: float,
     eps: float,

@@ -409,7 +409,7 @@ class Optimizer:
         self.param_groups.append(group)
 
 
-def _to_param(value: Any, param: Any, group: Mapping[str, Any], key: Any) -> Any:
+def _to_param(value: Any, param: tt.Tensor, group: Mapping[str, Any], key: object) -> Any:
     """Return a value of a loaded state with tensors of dtype and device of the parameter; steps stay as they are."""
     if tt.is_tensor(value):
         if key == "step":

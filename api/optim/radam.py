@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tt
+from tt.optim._steps.arithmetic import Arithmetic, Operand
 from tt.optim._steps.elementwise import Elementwise
 from tt.optim._steps.options import Options, State, expect_betas, expect_not_negative, expect_rate
 from tt.optim.optimizer import ParamsT
@@ -52,7 +53,7 @@ class RAdam(Elementwise):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 1e-3,
+        lr: float | tt.Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -81,7 +82,7 @@ class RAdam(Elementwise):
             },
         )
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         return {"exp_avg": tt.zeros_like(param), "exp_avg_sq": tt.zeros_like(param)}
 
     def _scalars(self, options: Options, step: Any, states: list[State], read: Callable[[Any], Any]) -> Any:
@@ -102,7 +103,9 @@ class RAdam(Elementwise):
             return None, rate * (ahead / whole) ** 0.5 * bias**0.5
         return rate, None
 
-    def _formula(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _formula(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         (beta1, beta2), (plain, divided) = options["betas"], scalars
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         m.lerp_(mean, grad, 1 - beta1)
@@ -132,7 +135,7 @@ def radam(
     *,
     beta1: float,
     beta2: float,
-    lr: Any,
+    lr: float | tt.Tensor,
     weight_decay: float,
     eps: float,
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tt
+from tt.optim._steps.arithmetic import Arithmetic, Operand
 from tt.optim._steps.elementwise import Elementwise
 from tt.optim._steps.options import Options, State, expect_not_negative, expect_rate
 from tt.optim.optimizer import ParamsT
@@ -54,7 +55,7 @@ class RMSprop(Elementwise):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 1e-2,
+        lr: float | tt.Tensor = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -83,7 +84,7 @@ class RMSprop(Elementwise):
             },
         )
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         state = {"square_avg": tt.zeros_like(param)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = tt.zeros_like(param)
@@ -91,7 +92,9 @@ class RMSprop(Elementwise):
             state["grad_avg"] = tt.zeros_like(param)
         return state
 
-    def _formula(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _formula(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         alpha, rate = options["alpha"], options["lr"]
         square = state["square_avg"]
         m.mul_(square, alpha)
@@ -127,7 +130,7 @@ def rmsprop(
     capturable: bool = False,
     has_complex: bool = False,
     *,
-    lr: Any,
+    lr: float | tt.Tensor,
     alpha: float,
     eps: float,
     weight_decay: float,

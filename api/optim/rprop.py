@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tt
+from tt.optim._steps.arithmetic import Arithmetic, Operand
 from tt.optim._steps.elementwise import Elementwise
 from tt.optim._steps.options import Options, State, expect_rate
 from tt.optim.optimizer import ParamsT
@@ -48,7 +49,7 @@ class Rprop(Elementwise):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 1e-2,
+        lr: float | tt.Tensor = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50),
         *,
@@ -73,12 +74,14 @@ class Rprop(Elementwise):
             },
         )
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         rate = float(group["lr"])
         size = tt.full_like(param, complex(rate, rate) if param.is_complex() else rate)
         return {"prev": tt.zeros_like(param), "step_size": size}
 
-    def _formula(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _formula(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         (shrink, grow), (least, most) = options["etas"], options["step_sizes"]
         before, size = state["prev"], state["step_size"]
         agreement = m.mul(grad, before)

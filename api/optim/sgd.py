@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tt
+from tt.optim._steps.arithmetic import Arithmetic, Operand
 from tt.optim._steps.elementwise import Elementwise, picked
 from tt.optim._steps.options import Options, State, expect_not_negative, expect_rate
 from tt.optim.optimizer import ParamsT
@@ -58,10 +59,10 @@ class SGD(Elementwise):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 1e-3,
+        lr: float | tt.Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
-        weight_decay: Any = 0,
+        weight_decay: float | tt.Tensor = 0,
         nesterov: bool = False,
         *,
         maximize: bool = False,
@@ -92,7 +93,7 @@ class SGD(Elementwise):
     def _has_state(self, group: Options) -> bool:
         return bool(group["momentum"] != 0)
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         return {"momentum_buffer": None}
 
     def _collect(self, group: Options) -> Any:
@@ -124,7 +125,9 @@ class SGD(Elementwise):
     def _scalars(self, options: Options, step: Any, states: list[State], read: Callable[[Any], Any]) -> Any:
         return id(states[0]) in self._fresh
 
-    def _formula(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _formula(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         momentum = options["momentum"]
         if momentum != 0:
             velocity = state["momentum_buffer"]
@@ -163,7 +166,7 @@ class SGD(Elementwise):
                 self._one_by_one(options, *picked(at, params, grads, states))
         return True
 
-    def _sparse_step(self, param: Any, grad: Any, state: State, options: Options) -> None:
+    def _sparse_step(self, param: tt.Tensor, grad: tt.Tensor, state: State, options: Options) -> None:
         if options["weight_decay"]:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         if options["maximize"]:
@@ -191,7 +194,7 @@ def sgd(
     *,
     weight_decay: float,
     momentum: float,
-    lr: Any,
+    lr: float | tt.Tensor,
     dampening: float,
     nesterov: bool,
     maximize: bool,

@@ -42,7 +42,7 @@ class SparseAdam(Optimizer):
     def __init__(
         self,
         params: ParamsT,
-        lr: Any = 1e-3,
+        lr: float | tt.Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         maximize: bool = False,
@@ -107,7 +107,7 @@ class SparseAdam(Optimizer):
         for key, step in steps.items():  # here a number, unlike in the other optimizers
             self.state[key]["step"] = step
 
-    def _take(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _take(self, param: tt.Tensor, grad: tt.Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Take the step of one parameter."""
         if grad.values().numel() == 0:
             return

@@ -23,6 +23,7 @@ import tt
 from tt.nn import Module
 from tt.optim.lr_scheduler.base import LRScheduler, one_for_each
 from tt.optim.optimizer import Optimizer
+from tt.types import Device
 
 __all__ = [
     "SWALR",
@@ -77,7 +78,9 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
     """
     _expect_decay(decay)
 
-    def ema_update(ema_param_list: Sequence[Any], current_param_list: Sequence[Any], _: Any) -> None:
+    def ema_update(
+        ema_param_list: Sequence[Any], current_param_list: Sequence[Any], _: int | tt.Tensor
+    ) -> None:
         with tt.no_grad():
             _towards(ema_param_list, current_param_list, 1 - decay, decay)
 
@@ -88,7 +91,7 @@ def get_swa_multi_avg_fn() -> Averages:
     """Return a function that updates equally weighted averages of a list of tensors, in place."""
 
     def swa_update(
-        averaged_param_list: Sequence[Any], current_param_list: Sequence[Any], num_averaged: Any
+        averaged_param_list: Sequence[Any], current_param_list: Sequence[Any], num_averaged: int | tt.Tensor
     ) -> None:
         with tt.no_grad():
             _towards(averaged_param_list, current_param_list, 1 / (int(num_averaged) + 1))
@@ -106,7 +109,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """
     _expect_decay(decay)
 
-    def ema_update(ema_param: Any, current_param: Any, num_averaged: Any) -> Any:
+    def ema_update(ema_param: tt.Tensor, current_param: tt.Tensor, num_averaged: int | tt.Tensor) -> Any:
         with tt.no_grad():
             return decay * ema_param + (1 - decay) * current_param
 
@@ -116,7 +119,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 def get_swa_avg_fn() -> Average:
     """Return a function that computes the equally weighted average of a tensor."""
 
-    def swa_update(averaged_param: Any, current_param: Any, num_averaged: Any) -> Any:
+    def swa_update(averaged_param: tt.Tensor, current_param: tt.Tensor, num_averaged: int | tt.Tensor) -> Any:
         with tt.no_grad():
             return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
@@ -158,7 +161,7 @@ class AveragedModel(Module):
     def __init__(
         self,
         model: Module,
-        device: Any = None,
+        device: Device = None,
         avg_fn: Average | None = None,
         multi_avg_fn: Averages | None = None,
         use_buffers: bool = False,
@@ -209,7 +212,7 @@ class AveragedModel(Module):
         self.n_averaged += 1
 
 
-def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> None:
     """Compute the statistics of batch normalisation by a pass over data.
 
     Parameters

@@ -192,7 +192,7 @@ def load(data: bytes) -> dict[str, tt.Tensor]:
 
 
 def load_file(
-    filename: str | os.PathLike[str], device: Any = "cpu", *, mmap: bool = False
+    filename: str | os.PathLike[str], device: str | int | tt.device = "cpu", *, mmap: bool = False
 ) -> dict[str, tt.Tensor]:
     """Return the tensors in a file.
 
@@ -374,7 +374,7 @@ def save_sharded(
 
 
 def load_sharded(
-    index: str | os.PathLike[str], device: Any = "cpu", *, mmap: bool = False
+    index: str | os.PathLike[str], device: str | int | tt.device = "cpu", *, mmap: bool = False
 ) -> dict[str, tt.Tensor]:
     """Return the tensors of several files.
 

@@ -26,6 +26,7 @@ HEADER_TYPES: Final = """\
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Self, TypeAlias, overload
+from typing_extensions import TypeIs
 
 from tt.core.types.device import device as _device
 from tt.core.types.dtype import dtype as _dtype
@@ -174,7 +175,7 @@ def render_property(definition: OpDefinition, indent: str) -> list[str]:
 
 _KNOWN: Final = {
     "Any", "None", "Tensor", "str", "tuple", "list", "dict", "type", "object", "Callable", "Iterator", "Sequence",
-    "_int", "_float", "_bool", "_complex", "_dtype", "_device", "_layout", "_Size", "_Generator",
+    "TypeIs", "_int", "_float", "_bool", "_complex", "_dtype", "_device", "_layout", "_Size", "_Generator",
 }  # fmt: skip
 _RENAMED: Final = {
     "int": "_int", "float": "_float", "bool": "_bool", "complex": "_complex", "dtype": "_dtype", "Dtype": "_dtype",

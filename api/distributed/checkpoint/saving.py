@@ -15,6 +15,7 @@ from tt.distributed.checkpoint.layout import CheckpointError, Chunk, Entry, Inde
 from tt.distributed.checkpoint.places import Place, place_of
 from tt.distributed.checkpoint.reading import Reader
 from tt.distributed.fsdp.sharded_parameter import ShardedParameter, ShardedTensor
+from tt.distributed.process_group import ProcessGroup
 
 __all__ = ["async_save", "load", "save"]
 
@@ -25,7 +26,7 @@ def save(
     state_dict: Mapping[str, Any],
     *,
     checkpoint_id: str | os.PathLike[str],
-    process_group: Any = None,
+    process_group: ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> None:
     """Save a state dict; all ranks call it.
@@ -68,7 +69,7 @@ def async_save(
     state_dict: Mapping[str, Any],
     *,
     checkpoint_id: str | os.PathLike[str],
-    process_group: Any = None,
+    process_group: ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> Future[None]:
     """Copy a state dict now, and save it in the background; see `save`.
@@ -93,7 +94,7 @@ def load(
     state_dict: dict[str, Any],
     *,
     checkpoint_id: str | os.PathLike[str],
-    process_group: Any = None,
+    process_group: ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> None:
     """Load a checkpoint into a state dict; all ranks call it.
@@ -155,10 +156,10 @@ def load(
 class _Job:
     """Who saves."""
 
-    def __init__(self, group: Any, alone: bool) -> None:
+    def __init__(self, group: ProcessGroup | None, alone: bool) -> None:
         self.world = world.current_world()
         alone = alone or not world.is_initialized()
-        self.group = None if alone else (group or world.default_group())
+        self.group = None if alone else world.default_group() if group is None else group
         self.rank = 0 if alone else ranks.get_rank(self.group)
         self.size = 1 if alone else ranks.get_world_size(self.group)
 

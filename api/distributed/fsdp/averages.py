@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tt import Tensor
 from tt.distributed import collectives, exchanging
+from tt.distributed.process_group import ProcessGroup
 
 __all__ = ["Average", "UnderWay"]
 
@@ -26,7 +27,7 @@ class Average:
         Ranks with the same parts, whose averages are added up afterwards.
     """
 
-    def __init__(self, given: Tensor, group: Any, replicas: Any) -> None:
+    def __init__(self, given: Tensor, group: ProcessGroup, replicas: Any) -> None:
         self._part = given.new_empty(given.shape[1])
         self._replicas = replicas
         self._work = exchanging.reduce_scatter_single(
@@ -65,7 +66,7 @@ class UnderWay:
         self.limit = _LIMIT
         self._running: deque[Average] = deque()
 
-    def start(self, given: Tensor, group: Any, replicas: Any) -> Average:
+    def start(self, given: Tensor, group: ProcessGroup, replicas: Any) -> Average:
         """Start an average, after the earliest one has ended if too many run."""
         while self._running and len(self._running) >= self.limit:
             self._running.popleft().settle()

@@ -14,13 +14,16 @@ memory that division saves.)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import tt
 from tt import Tensor
 from tt.distributed import collectives, ranks
 from tt.library import reserve
 from tt.utils._pytree import tree_map
+
+if TYPE_CHECKING:
+    from tt.distributed.fsdp.sharded_parameter import Placement
 
 __all__ = ["DRAWN", "draw", "generator_for_all"]
 
@@ -83,7 +86,9 @@ def draw(part: Any, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
         return result
 
 
-def generator_for_all(generator: Any, blocks: int, placement: Any, device: Any) -> tuple[int, int]:
+def generator_for_all(
+    generator: Any, blocks: int, placement: Placement, device: tt.device
+) -> tuple[int, int]:
     """Take blocks of words from the first rank's generator; return its seed and the first block, on all ranks.
 
     Parameters

@@ -234,7 +234,7 @@ def _groups(module: Any) -> list[ShardGroup]:
     return list(dict.fromkeys(inner._shards for inner in _sharded(module)))
 
 
-def _cast(values: Any, dtype: Any) -> Any:
+def _cast(values: Any, dtype: tt.dtype) -> Any:
     return tree_map(
         lambda leaf: leaf.to(dtype) if isinstance(leaf, Tensor) and leaf.is_floating_point() else leaf, values
     )

@@ -18,7 +18,9 @@ from tt.distributed.fsdp.policies import (
     MixedPrecisionPolicy,
     ShardingStrategy,
 )
+from tt.distributed.process_group import ProcessGroup
 from tt.nn import Module
+from tt.types import Device
 
 __all__ = ["FullyShardedDataParallel"]
 
@@ -87,7 +89,7 @@ class FullyShardedDataParallel(Module):
     def __init__(
         self,
         module: Module,
-        process_group: Any = None,
+        process_group: ProcessGroup | tuple[ProcessGroup, ProcessGroup] | None = None,
         sharding_strategy: ShardingStrategy | None = None,
         cpu_offload: Any = None,
         auto_wrap_policy: Any = None,
@@ -249,7 +251,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def optim_state_dict(
-        model: Any, optim: Any, optim_state_dict: Any = None, group: Any = None
+        model: Any, optim: Any, optim_state_dict: Any = None, group: ProcessGroup | None = None
     ) -> dict[str, Any]:
         """Return the whole state of an optimizer by names; all ranks call it."""
         from tt.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
@@ -275,7 +277,7 @@ class _Groups:
         return self._groups[dim]
 
 
-def _mesh(hybrid: bool, group: Any, mesh: Any) -> Any:
+def _mesh(hybrid: bool, group: ProcessGroup | tuple[ProcessGroup, ProcessGroup] | None, mesh: Any) -> Any:
     """Return the groups among whose ranks parameters are divided, for hybrid strategies after the one of the copies."""
     if mesh is not None:
         if hybrid and mesh.ndim != 2:
@@ -325,7 +327,7 @@ def _on_meta(module: Module, recurse: bool = True) -> bool:
     )  # what inner units have is divided, and not on meta any more
 
 
-def _materialize(module: Module, init: Callable[[Module], None] | None, device: Any) -> None:
+def _materialize(module: Module, init: Callable[[Module], None] | None, device: Device) -> None:
     """Give memory and values to a unit that was made on the meta device."""
     for inner in list(module.modules()):
         if not _on_meta(inner, recurse=False):

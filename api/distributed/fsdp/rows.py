@@ -23,6 +23,7 @@ from tt.autograd import Function
 from tt.autograd.function import once_differentiable
 from tt.distributed import collectives, gathering, ranks
 from tt.distributed.fsdp.draws import DRAWN, draw
+from tt.distributed.process_group import ProcessGroup
 from tt.errors import UnsupportedError
 
 __all__ = ["Rows", "call", "rows_of"]
@@ -120,7 +121,7 @@ class Rows(Tensor):
         return rows_of(result, self.group)
 
 
-def rows_of(result: Tensor, group: Any) -> Rows:
+def rows_of(result: Tensor, group: ProcessGroup) -> Rows:
     """Return a tensor as what this rank has computed of its rows."""
     new: Rows = result.as_subclass(Rows)
     new.group = group
@@ -203,7 +204,7 @@ class _UsedByAll(Function):
     """Passes on a number that all ranks have; its gradient is the sum over the ranks, each of which uses it."""
 
     @staticmethod
-    def forward(ctx: Any, number: Tensor, group: Any) -> Tensor:
+    def forward(ctx: Any, number: Tensor, group: ProcessGroup) -> Tensor:
         ctx.group = group
         return number.clone()
 
@@ -215,14 +216,14 @@ class _UsedByAll(Function):
         return total, None
 
 
-def _number_of_all(value: Any, group: Any) -> Any:
+def _number_of_all(value: Any, group: ProcessGroup) -> Any:
     """Return an operand of an elementwise operator; the gradient of one that is a number counts all ranks."""
     if not isinstance(value, Tensor) or value.ndim or hasattr(type(value), "to_local"):
         return value
     return _used_by_all(value, group)
 
 
-def _used_by_all(value: Tensor, group: Any) -> Any:
+def _used_by_all(value: Tensor, group: ProcessGroup) -> Any:
     """Return a tensor that all ranks have, so that its gradient counts all ranks."""
     return _UsedByAll.apply(value, group) if value.requires_grad and tt.is_grad_enabled() else value
 
@@ -354,7 +355,7 @@ class _Together(Function):
     """Puts the results of all ranks one after the other; each takes its own gradient."""
 
     @staticmethod
-    def forward(ctx: Any, result: Tensor, group: Any) -> Tensor:
+    def forward(ctx: Any, result: Tensor, group: ProcessGroup) -> Tensor:
         ctx.rank = ranks.get_rank(group)
         results = result.new_empty((ranks.get_world_size(group), *result.shape))
         gathering.all_gather_single(results.view(-1), result.contiguous().view(-1), group=group)
@@ -365,7 +366,7 @@ class _Together(Function):
         return gradient[ctx.rank], None
 
 
-def _together(result: Tensor, group: Any) -> Tensor:
+def _together(result: Tensor, group: ProcessGroup) -> Tensor:
     results: Tensor = _Together.apply(result, group)
     return results
 

@@ -18,6 +18,7 @@ from tt.distributed.fsdp.averages import Average
 from tt.distributed.fsdp.passes import Pass
 from tt.distributed.fsdp.policies import CPUOffloadPolicy, MixedPrecisionPolicy
 from tt.distributed.fsdp.sharded_parameter import ShardedParameter, padded
+from tt.distributed.process_group import ProcessGroup
 from tt.errors import UnsupportedError
 from tt.nn import Module
 
@@ -89,7 +90,7 @@ class ShardGroup:
     def __init__(
         self,
         modules: Sequence[Module],
-        group: Any,
+        group: ProcessGroup,
         policy: MixedPrecisionPolicy,
         reshard: bool,
         ignored: set[Tensor],
@@ -336,7 +337,7 @@ class ShardGroup:
         return self._gathered
 
 
-def _as_dtype(tensor: Tensor, dtype: Any) -> Tensor:
+def _as_dtype(tensor: Tensor, dtype: tt.dtype) -> Tensor:
     """Return a tensor in its own dtype after it travelled in one for all; real ones in the company of complex ones."""
     return (tensor.real if tensor.is_complex() and not dtype.is_complex else tensor).to(dtype)
 

@@ -11,6 +11,7 @@ from tt import Tensor
 from tt.distributed import gathering, ranks
 from tt.distributed.fsdp.policies import CPUOffloadPolicy
 from tt.distributed.fsdp.rows import call, rows_of
+from tt.distributed.process_group import ProcessGroup
 from tt.nn import Parameter
 
 __all__ = ["Placement", "ShardedParameter", "ShardedTensor", "padded", "whole"]
@@ -145,7 +146,11 @@ class ShardedParameter(_Part, Parameter):
 
     @classmethod
     def of(
-        cls, parameter: Tensor, group: Any, replicas: Any = None, offload: CPUOffloadPolicy | None = None
+        cls,
+        parameter: Tensor,
+        group: ProcessGroup,
+        replicas: Any = None,
+        offload: CPUOffloadPolicy | None = None,
     ) -> ShardedParameter:
         """Return this rank's part of a parameter that all ranks have whole."""
         placement = Placement(group, tuple(parameter.shape), replicas)

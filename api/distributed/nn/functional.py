@@ -13,6 +13,7 @@ import tt
 import tt.distributed as dist
 from tt import Tensor
 from tt.autograd import Function
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.reduce_op import ReduceOp
 
 __all__ = [
@@ -25,7 +26,7 @@ def _copy(tensor: Tensor) -> Tensor:
     return tensor.detach().clone(memory_format=tt.contiguous_format)
 
 
-def _sum_or_average(op: Any, name: str) -> ReduceOp:
+def _sum_or_average(op: ReduceOp | ReduceOp.RedOpType, name: str) -> ReduceOp:
     reduction = ReduceOp(op)
     if reduction.kind not in (ReduceOp.SUM, ReduceOp.AVG):
         raise ValueError(f"{name}: only SUM and AVG have gradients, got {reduction.kind.name}")
@@ -34,7 +35,7 @@ def _sum_or_average(op: Any, name: str) -> ReduceOp:
 
 class _AllReduce(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, op: ReduceOp, group: Any) -> Tensor:
+    def forward(ctx: Any, tensor: Tensor, op: ReduceOp, group: ProcessGroup | None) -> Tensor:
         ctx.op, ctx.group = op, group
         result = _copy(tensor)
         dist.all_reduce(result, op, group)
@@ -47,7 +48,7 @@ class _AllReduce(Function):
 
 class _Broadcast(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, root: int, group: Any) -> Tensor:
+    def forward(ctx: Any, tensor: Tensor, root: int, group: ProcessGroup | None) -> Tensor:
         ctx.root, ctx.group = root, group
         result = _copy(tensor)
         dist.broadcast(result, root, group)
@@ -60,7 +61,7 @@ class _Broadcast(Function):
 
 class _Reduce(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, root: int, op: ReduceOp, group: Any) -> Tensor:
+    def forward(ctx: Any, tensor: Tensor, root: int, op: ReduceOp, group: ProcessGroup | None) -> Tensor:
         ctx.root, ctx.op, ctx.group = root, op, group
         result = _copy(tensor)
         dist.reduce(result, root, op, group)
@@ -76,7 +77,7 @@ class _Reduce(Function):
 
 class _AllGather(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, group: Any) -> Tensor:
+    def forward(ctx: Any, tensor: Tensor, group: ProcessGroup | None) -> Tensor:
         ctx.group = group
         result = tt.empty(
             (dist.get_world_size(group), *tensor.shape), dtype=tensor.dtype, device=tensor.device
@@ -91,7 +92,7 @@ class _AllGather(Function):
 
 class _ReduceScatter(Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, op: ReduceOp, group: Any) -> Tensor:
+    def forward(ctx: Any, rows: Tensor, op: ReduceOp, group: ProcessGroup | None) -> Tensor:
         ctx.op, ctx.group = op, group
         result = tt.empty(rows.shape[1:], dtype=rows.dtype, device=rows.device)
         dist.reduce_scatter_single(result, rows, op, group)
@@ -107,7 +108,7 @@ class _ReduceScatter(Function):
 
 class _Gather(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, root: int, group: Any) -> Tensor:
+    def forward(ctx: Any, tensor: Tensor, root: int, group: ProcessGroup | None) -> Tensor:
         ctx.root, ctx.group = root, group
         rows = tt.zeros((dist.get_world_size(group), *tensor.shape), dtype=tensor.dtype, device=tensor.device)
         dist.gather(tensor, list(rows) if dist.get_rank() == root else None, root, group)
@@ -120,7 +121,7 @@ class _Gather(Function):
 
 class _Scatter(Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, root: int, group: Any) -> Tensor:
+    def forward(ctx: Any, rows: Tensor, root: int, group: ProcessGroup | None) -> Tensor:
         ctx.root, ctx.group = root, group
         result = tt.empty(rows.shape[1:], dtype=rows.dtype, device=rows.device)
         dist.scatter(result, list(rows) if dist.get_rank() == root else None, root, group)
@@ -133,7 +134,9 @@ class _Scatter(Function):
 
 class _AllToAll(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, received: list[int], sent: list[int], group: Any) -> Tensor:
+    def forward(
+        ctx: Any, tensor: Tensor, received: list[int], sent: list[int], group: ProcessGroup | None
+    ) -> Tensor:
         ctx.received, ctx.sent, ctx.group = received, sent, group
         result = tt.empty((sum(received), *tensor.shape[1:]), dtype=tensor.dtype, device=tensor.device)
         dist.all_to_all_single(result, tensor, received, sent, group)
@@ -144,7 +147,9 @@ class _AllToAll(Function):
         return _AllToAll.apply(grad.contiguous(), ctx.sent, ctx.received, ctx.group), None, None, None
 
 
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+def all_reduce(
+    tensor: Tensor, op: ReduceOp | ReduceOp.RedOpType = ReduceOp.SUM, group: ProcessGroup | None = None
+) -> Tensor:
     """Return the combination of all ranks' tensors.
 
     Parameters
@@ -176,7 +181,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Ten
     return result
 
 
-def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
+def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Tensor:
     """Return the tensor of one rank.
 
     Parameters
@@ -192,7 +197,12 @@ def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
     return result
 
 
-def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+def reduce(
+    tensor: Tensor,
+    dst: int,
+    op: ReduceOp | ReduceOp.RedOpType = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+) -> Tensor:
     """Return the combination of all ranks' tensors on one rank, and zeros on the others.
 
     Parameters
@@ -208,7 +218,7 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) 
     return result
 
 
-def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
+def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
     """Return the tensors of all ranks.
 
     Parameters
@@ -234,7 +244,10 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
 
 
 def reduce_scatter(
-    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None
+    output: Tensor,
+    input_list: Sequence[Tensor],
+    op: ReduceOp | ReduceOp.RedOpType = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
 ) -> Tensor:
     """Combine the lists of all ranks element by element, and return element i on rank i.
 
@@ -253,7 +266,7 @@ def reduce_scatter(
     return result
 
 
-def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
+def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
     """Return the tensors of all ranks on one rank, and zeros on the others.
 
     Parameters
@@ -269,7 +282,7 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
     return tuple(rows.unbind(0))
 
 
-def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
+def scatter(tensors: Sequence[Tensor], src: int = 0, group: ProcessGroup | None = None) -> Tensor:
     """Return element i of one rank's list on rank i.
 
     Parameters
@@ -286,7 +299,9 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tenso
 
 
 def all_to_all(
-    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
+    output_tensor_list: Sequence[Tensor],
+    input_tensor_list: Sequence[Tensor],
+    group: ProcessGroup | None = None,
 ) -> tuple[Tensor, ...]:
     """Send tensor i of a list to rank i, and return what all ranks send to this one.
 
@@ -313,7 +328,7 @@ def all_to_all_single(
     input: Tensor,
     output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None,
-    group: Any = None,
+    group: ProcessGroup | None = None,
 ) -> Tensor:
     """Send part i of a tensor to rank i, and return the parts that all ranks send to this one.
 

@@ -9,6 +9,7 @@ import tt
 from tt import Tensor
 from tt.distributed import collectives, objects, ranks, world
 from tt.distributed.algorithms.join import Join, Joinable, JoinHook
+from tt.distributed.process_group import ProcessGroup
 from tt.optim import LBFGS
 from tt.optim.optimizer import Optimizer
 from tt.utils._pytree import tree_map
@@ -63,7 +64,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self,
         params: Iterable[Any],
         optimizer_class: type[Optimizer],
-        process_group: Any = None,
+        process_group: ProcessGroup | None = None,
         parameters_as_bucket_view: bool = False,
         overlap_with_ddp: bool = False,
         **defaults: Any,

@@ -7,6 +7,7 @@ from typing import Any
 
 import tt
 from tt.overrides import DisableTTFunction
+from tt.types import Device
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 
@@ -60,7 +61,7 @@ class CausalBias(tt.Tensor):
     def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
         """Take the arguments of `__new__`."""
 
-    def _materialize(self, device: Any = None) -> tt.Tensor:
+    def _materialize(self, device: Device = None) -> tt.Tensor:
         """Return the mask as a tensor of bool (seq_len_q, seq_len_kv)."""
         lower_right = self.variant == CausalVariant.LOWER_RIGHT
         ones = tt.ones(self.seq_len_q, self.seq_len_kv, device=device, dtype=tt.bool)

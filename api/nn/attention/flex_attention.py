@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import tt
 from tt.errors import ShapeError, UnsupportedError, ValueRangeError
 from tt.library import warn_user
+from tt.types import Device
 
 __all__ = [
     "AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
@@ -113,7 +114,7 @@ class BlockMask:
         """Return how many percent of the blocks hide everything."""
         return 100 * (1 - float(self._blocks.to(tt.float32).mean()))
 
-    def to(self, device: Any) -> BlockMask:
+    def to(self, device: Device) -> BlockMask:
         """Return the mask with its blocks on a device."""
         return BlockMask(self.seq_lengths, self._blocks.to(device), self.BLOCK_SIZE, self.mask_mod)
 
@@ -158,7 +159,7 @@ def or_masks(*mask_mods: MaskMod) -> MaskMod:
     return _combined(mask_mods, operator.or_, "or_mask")
 
 
-def _indices(sizes: tuple[int, int, int, int], device: Any) -> list[tt.Tensor]:
+def _indices(sizes: tuple[int, int, int, int], device: Device) -> list[tt.Tensor]:
     """Return the numbers of batch, head, query and key, each along a dimension of its own."""
     return [
         tt.arange(size, device=device).reshape([-1 if i == dim else 1 for i in range(4)])
@@ -167,7 +168,7 @@ def _indices(sizes: tuple[int, int, int, int], device: Any) -> list[tt.Tensor]:
 
 
 def create_mask(
-    mod_fn: MaskMod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None
+    mod_fn: MaskMod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Device = None
 ) -> tt.Tensor:
     """Return the mask that a function describes.
 
@@ -205,7 +206,7 @@ def create_block_mask(
     H: int | None,
     Q_LEN: int,
     KV_LEN: int,
-    device: Any = None,
+    device: Device = None,
     BLOCK_SIZE: int | tuple[int, int] = 128,
     _compile: bool = False,
 ) -> BlockMask:

@@ -10,6 +10,7 @@ import tt.nn.functional as F
 from tt.nn.modules.container import ModuleList, Sequential
 from tt.nn.modules.linear import Linear
 from tt.nn.modules.module import Module
+from tt.types import Device
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
@@ -54,8 +55,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)

@@ -10,6 +10,7 @@ from tt.nn import init
 from tt.nn.modules.linear import NonDynamicallyQuantizableLinear
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
+from tt.types import Device
 
 __all__ = ["MultiheadAttention"]
 
@@ -65,8 +66,8 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(

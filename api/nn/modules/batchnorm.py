@@ -11,6 +11,7 @@ from tt.nn import init, parameter
 from tt.nn.modules.lazy import LazyModuleMixin
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
+from tt.types import Device
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyNorm",
@@ -37,8 +38,8 @@ class _NormBase(Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -198,8 +199,8 @@ class SyncBatchNorm(_BatchNorm):
         affine: bool = True,
         track_running_stats: bool = True,
         process_group: Any = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -294,8 +295,8 @@ class LazyNorm(LazyModuleMixin, _NormBase):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:

@@ -11,6 +11,7 @@ from tt.library import warn_user
 from tt.nn.modules.linear import Linear
 from tt.nn.modules.loss_base import _Loss, _WeightedLoss
 from tt.nn.modules.module import Module
+from tt.types import Device
 
 __all__ = [
     "CTCLoss", "CrossEntropyLoss", "LinearCrossEntropyLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss",
@@ -241,8 +242,8 @@ class LinearCrossEntropyLoss(Module):
         *,
         out_features: tuple[int, ...] = (),
         bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
         reduction: str = "mean",
         weight: tt.Tensor | None = None,
         ignore_index: int | None = None,

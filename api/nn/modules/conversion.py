@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import tt
 from tt.library import warn_user
 from tt.nn.parameter import Parameter
+from tt.types import Device
 
 if TYPE_CHECKING:
     from tt.nn.modules.module import Module
@@ -43,7 +44,7 @@ def swaps_tensors() -> bool:
 
 
 def _target(
-    args: tuple[Any, ...], device: Any, dtype: Any, non_blocking: Any, memory_format: Any
+    args: tuple[Any, ...], device: Device, dtype: tt.dtype | None, non_blocking: Any, memory_format: Any
 ) -> tuple[Any, Any, bool, Any]:
     """Return device, dtype, non_blocking and memory format of the forms that `Module.to` takes."""
     rest = list(args)
@@ -116,7 +117,7 @@ def to_floating(dtype: tt.dtype) -> Callable[[tt.Tensor], tt.Tensor]:
 
 
 def converter(
-    args: tuple[Any, ...], device: Any, dtype: Any, non_blocking: Any, memory_format: Any
+    args: tuple[Any, ...], device: Device, dtype: tt.dtype | None, non_blocking: Any, memory_format: Any
 ) -> Callable[[tt.Tensor], tt.Tensor]:
     """Return the function by which `Module.to` replaces tensors; the arguments are its own."""
     device, dtype, non_blocking, memory_format = _target(args, device, dtype, non_blocking, memory_format)

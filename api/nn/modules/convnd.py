@@ -12,6 +12,7 @@ from tt.nn import init
 from tt.nn.modules.module import Module
 from tt.nn.modules.sizes import reversed_twice, tuple_of
 from tt.nn.parameter import Parameter
+from tt.types import Device
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Size"]
 
@@ -44,8 +45,8 @@ class _ConvNd(Module):
         groups: int,
         bias: bool,
         padding_mode: str,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         if groups <= 0:
@@ -146,8 +147,8 @@ class _Conv(_ConvNd):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         dims = self._dims
         super().__init__(

@@ -8,6 +8,7 @@ import tt
 import tt.nn.functional as F
 from tt.library import warn_user
 from tt.nn.modules.batchnorm import LazyNorm, _NormBase
+from tt.types import Device
 
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
@@ -28,8 +29,8 @@ class _InstanceNorm(_NormBase):
         momentum: float = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:

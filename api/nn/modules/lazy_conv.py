@@ -9,6 +9,7 @@ from tt.nn import parameter
 from tt.nn.modules.convnd import Conv1d, Conv2d, Conv3d, Size, _ConvNd
 from tt.nn.modules.lazy import LazyModuleMixin
 from tt.nn.modules.transposed_conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from tt.types import Device
 
 __all__ = [
     "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
@@ -21,7 +22,7 @@ class _LazyConv(LazyModuleMixin, _ConvNd):
     weight: parameter.UninitializedParameter
     bias: parameter.UninitializedParameter | None
 
-    def _make_lazy(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+    def _make_lazy(self, out_channels: int, bias: bool, device: Device, dtype: tt.dtype | None) -> None:
         self.out_channels = out_channels
         self.weight = parameter.UninitializedParameter(device=device, dtype=dtype)
         if bias:
@@ -70,8 +71,8 @@ class _LazyForward(_LazyConv):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__(
             0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
@@ -93,8 +94,8 @@ class _LazyTransposed(_LazyConv):
         bias: bool = True,
         dilation: Size = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__(
             0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype

@@ -11,6 +11,7 @@ from tt.nn import init, parameter
 from tt.nn.modules.lazy import LazyModuleMixin
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
+from tt.types import Device
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear", "NonDynamicallyQuantizableLinear"]
 
@@ -67,7 +68,12 @@ class Linear(Module):
     bias: Parameter | None
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         self.in_features = in_features
@@ -138,8 +144,8 @@ class Bilinear(Module):
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         if in1_features <= 0:
@@ -201,7 +207,9 @@ class LazyLinear(LazyModuleMixin, Linear):
     weight: parameter.UninitializedParameter
     bias: parameter.UninitializedParameter | None
 
-    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, out_features: int, bias: bool = True, device: Device = None, dtype: tt.dtype | None = None
+    ) -> None:
         super().__init__(0, 0, False)
         self.weight = parameter.UninitializedParameter(device=device, dtype=dtype)
         self.out_features = out_features

@@ -31,6 +31,7 @@ from tt.nn.modules.state_dict import StatePreHook, collect_state, load_own, load
 from tt.nn.modules.state_dict import _IncompatibleKeys as _IncompatibleKeys
 from tt.nn.modules.traversal import _addindent as _addindent
 from tt.nn.parameter import Buffer, Parameter
+from tt.types import Device
 from tt.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -466,7 +467,7 @@ class Module(ModuleBase):
         convert_members(self, fn, recurse)
         return self
 
-    def cuda(self, device: Any = None) -> Self:
+    def cuda(self, device: Device = None) -> Self:
         """Move parameters and buffers to a CUDA device: the current one, or that of a number or name."""
         target = tt.device("cuda", device) if isinstance(device, int) else tt.device(device or "cuda")
         return self._apply(lambda t: t.to(target))
@@ -499,7 +500,7 @@ class Module(ModuleBase):
         """Move parameters, their gradients and buffers to memory that processes share."""
         return self._apply(lambda t: t.share_memory_())
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+    def to_empty(self, *, device: Device, recurse: bool = True) -> Self:
         """Move parameters and buffers to a device without their values, which are undefined afterwards.
 
         Parameters
@@ -514,8 +515,8 @@ class Module(ModuleBase):
     def to(
         self,
         *args: Any,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
         non_blocking: bool = False,
         memory_format: Any = None,
         copy: bool = False,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
 
 import tt
 import tt.nn.functional as F
 from tt.nn import init
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
+from tt.types import Device
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
@@ -25,7 +25,9 @@ class _Affine(Module):
     weight: Parameter | None
     bias: Parameter | None
 
-    def _set_affine(self, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, dtype: Any) -> None:
+    def _set_affine(
+        self, shape: tuple[int, ...], weight: bool, bias: bool, device: Device, dtype: tt.dtype | None
+    ) -> None:
         for name, enabled in (("weight", weight), ("bias", bias)):
             parameter = Parameter(tt.empty(shape, device=device, dtype=dtype)) if enabled else None
             self.register_parameter(name, parameter)
@@ -57,8 +59,8 @@ class LayerNorm(_Affine):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
@@ -99,8 +101,8 @@ class RMSNorm(Module):
         normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
@@ -145,8 +147,8 @@ class GroupNorm(_Affine):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tt
 import tt.nn.functional as F
 from tt.library import warn_user
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
+from tt.types import Device
 
 __all__ = [
     "CELU",
@@ -146,7 +145,11 @@ class PReLU(Module):
     weight: Parameter
 
     def __init__(
-        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         self.num_parameters = num_parameters

@@ -14,6 +14,7 @@ from tt.nn.modules.rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from tt.nn.parameter import Parameter
 from tt.nn.utils.rnn import PackedSequence
 from tt.overrides import is_tensor_like
+from tt.types import Device
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -106,8 +107,8 @@ class RNNBase(Module):
         dropout: float = 0.0,
         bidirectional: bool = False,
         proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         value: Any

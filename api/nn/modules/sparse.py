@@ -9,6 +9,7 @@ import tt.nn.functional as F
 from tt.nn import init
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
+from tt.types import Device
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
@@ -21,7 +22,7 @@ class _Table(Module):
     embedding_dim: int
     padding_idx: int | None
 
-    def _fill(self, weight: tt.Tensor | None, freeze: bool, device: Any, dtype: Any) -> None:
+    def _fill(self, weight: tt.Tensor | None, freeze: bool, device: Device, dtype: tt.dtype | None) -> None:
         rows, columns, padding = self.num_embeddings, self.embedding_dim, self.padding_idx
         if padding is not None:
             if not -rows <= padding < rows:
@@ -83,8 +84,8 @@ class Embedding(_Table):
         sparse: bool = False,
         _weight: tt.Tensor | None = None,
         _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         self.num_embeddings = num_embeddings
@@ -166,8 +167,8 @@ class EmbeddingBag(_Table):
         _weight: tt.Tensor | None = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         self.num_embeddings = num_embeddings

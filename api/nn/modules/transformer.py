@@ -12,6 +12,7 @@ from tt.nn.modules.module import Module
 from tt.nn.modules.normalization import LayerNorm
 from tt.nn.modules.transformer_layers import Activation, TransformerDecoderLayer, TransformerEncoderLayer
 from tt.nn.modules.transformer_layers import _get_activation_fn as _get_activation_fn
+from tt.types import Device
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
@@ -188,8 +189,8 @@ class Transformer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -256,7 +257,9 @@ class Transformer(Module):
         return result
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> tt.Tensor:
+    def generate_square_subsequent_mask(
+        sz: int, device: Device = None, dtype: tt.dtype | None = None
+    ) -> tt.Tensor:
         """Return (sz, sz) with -inf above the diagonal and 0 elsewhere: a mask that hides what comes later."""
         return _later(sz, device, dtype)
 
@@ -270,7 +273,7 @@ def _get_clones(module: Module, N: int) -> ModuleList:  # noqa: N803
     return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
-def _later(size: int, device: Any = None, dtype: Any = None) -> tt.Tensor:
+def _later(size: int, device: Device = None, dtype: tt.dtype | None = None) -> tt.Tensor:
     return tt.triu(tt.full((size, size), float("-inf"), device=device, dtype=dtype), diagonal=1)
 
 

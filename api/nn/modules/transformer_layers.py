@@ -13,6 +13,7 @@ from tt.nn.modules.dropout import Dropout
 from tt.nn.modules.linear import Linear
 from tt.nn.modules.module import Module
 from tt.nn.modules.normalization import LayerNorm
+from tt.types import Device
 
 __all__ = ["Activation", "TransformerDecoderLayer", "TransformerEncoderLayer"]
 
@@ -71,8 +72,8 @@ class TransformerEncoderLayer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         factory: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
@@ -173,8 +174,8 @@ class TransformerDecoderLayer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         super().__init__()
         factory: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}

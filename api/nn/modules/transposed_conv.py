@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import tt
 import tt.nn.functional as F
 from tt.nn.modules.convnd import Size, _ConvNd
 from tt.nn.modules.sizes import tuple_of
+from tt.types import Device
 
 __all__ = ["ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
@@ -29,8 +30,8 @@ class _ConvTransposeNd(_ConvNd):
         bias: bool = True,
         dilation: Size = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tt.dtype | None = None,
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')

@@ -15,6 +15,7 @@ from tt.distributed.debug_level import DebugLevel, get_debug_level
 from tt.distributed.reducer import BuiltinCommHookType, Reducer
 from tt.library import warn_user
 from tt.nn.modules.module import Module
+from tt.types import Device
 
 __all__ = ["DistributedDataParallel"]
 
@@ -417,7 +418,7 @@ def _portions(tensors: list[Tensor]) -> Generator[list[Tensor]]:
         yield some
 
 
-def _moved(value: Any, device: Any) -> Any:
+def _moved(value: Any, device: Device) -> Any:
     from tt.utils._pytree import tree_map
 
     return tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, Tensor) else leaf, value)

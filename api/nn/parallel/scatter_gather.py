@@ -8,6 +8,7 @@ from typing import Any
 import tt
 from tt.errors import AssertedError, ValueRangeError
 from tt.library import warn_user
+from tt.types import Device
 
 __all__ = ["gather", "is_namedtuple", "scatter", "scatter_kwargs"]
 
@@ -39,7 +40,7 @@ def _is_namedtuple(obj: Any) -> bool:
     return isinstance(obj, tuple) and hasattr(obj, "_asdict") and hasattr(obj, "_fields")
 
 
-def accelerator(device: Any) -> tt.device:
+def accelerator(device: Device) -> tt.device:
     """Return a device of a list of devices, where a number means a GPU; raise for the CPU, as PyTorch does."""
     target = tt.device("cuda", device) if isinstance(device, int) and device >= 0 else device
     if isinstance(target, str):

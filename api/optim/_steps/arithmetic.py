@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import tt
 
@@ -24,6 +24,9 @@ NAMES: Final = (
 
 OF_LISTS: Final = ("add", "add_", "addcdiv_", "addcmul_", "lerp_", "mul", "mul_", "sqrt", "sqrt_")
 """Those of them that exist for lists."""
+
+Operand: TypeAlias = tt.Tensor | list[tt.Tensor]
+"""What a formula computes with: a tensor, or one for each parameter."""
 
 
 class Arithmetic:
@@ -90,7 +93,7 @@ def _in_place(name: str, saves: bool) -> Callable[..., Any]:
     """
     function = _function(name)
 
-    def changed(x: Any, *args: Any, **options: Any) -> Any:
+    def changed(x: tt.Tensor, *args: Any, **options: Any) -> Any:
         if saves:
             args = tuple(a.clone() if tt.is_tensor(a) else a for a in args)
         return x.copy_(function(x.clone() if saves else x, *args, **options))

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Final
 
 import tt
 from tt.optim._steps import arithmetic
+from tt.optim._steps.arithmetic import Arithmetic, Operand
 from tt.optim._steps.options import Options, State, expect_rate, in_numbers, is_set, to_number
-from tt.optim.optimizer import Closure, Optimizer
+from tt.optim.optimizer import Closure, Optimizer, ParamsT
 
 NATIVE_DTYPES: Final = (tt.float32, tt.float64)  # what fused steps compute without rounding in between
 CAPTURABLE_DEVICES: Final = ("cuda", "xpu", "hpu", "privateuseone", "xla")
@@ -32,7 +33,7 @@ class Elementwise(Optimizer):
     _arrays: ClassVar[tuple[str, ...]] = ()  # the states of that rule
     _has_fused: ClassVar[bool] = False  # an operator of PyTorch's: `fused=True` is an option
 
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         expect_rate(defaults["lr"])
         super().__init__(params, defaults)
         if defaults.get("fused"):
@@ -44,7 +45,7 @@ class Elementwise(Optimizer):
 
     # --- given by subclasses -----------------------------------------------------------------------------------
 
-    def _new_state(self, group: Options, param: Any) -> State:
+    def _new_state(self, group: Options, param: tt.Tensor) -> State:
         """Return the state of a parameter before its first step, without the step."""
         raise NotImplementedError
 
@@ -52,11 +53,13 @@ class Elementwise(Optimizer):
         """Return the formula's inputs besides options; `states` agree in their numbers, which `read` reads."""
         return None
 
-    def _next_numbers(self, options: Options, step: Any, state: State) -> dict[str, Any]:
+    def _next_numbers(self, options: Options, step: float | tt.Tensor, state: State) -> dict[str, Any]:
         """Return the numbers of the state after a step."""
         return {}
 
-    def _formula(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _formula(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         """Change parameter and state."""
         raise NotImplementedError
 
@@ -99,7 +102,7 @@ class Elementwise(Optimizer):
         """Return the numbers of the rule, as `_fused_step_` takes them."""
         raise NotImplementedError
 
-    def _sparse_step(self, param: Any, grad: Any, state: State, options: Options) -> None:
+    def _sparse_step(self, param: tt.Tensor, grad: tt.Tensor, state: State, options: Options) -> None:
         """Take the step of a parameter with a sparse gradient."""
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
@@ -135,8 +138,8 @@ class Elementwise(Optimizer):
         lists: Mapping[str, list[Any]],
         options: Options,
         *,
-        grad_scale: Any = None,
-        found_inf: Any = None,
+        grad_scale: tt.Tensor | None = None,
+        found_inf: tt.Tensor | None = None,
     ) -> None:
         """Take a step on tensors whose states are in lists, which are changed in place: an optimizer as a function."""
         self = cls.__new__(cls)
@@ -250,7 +253,7 @@ class Elementwise(Optimizer):
     def _dense_only_message(self) -> str:
         return f"{type(self).__name__} does not support sparse gradients"
 
-    def _begin(self, group: Options, param: Any, state: State) -> None:
+    def _begin(self, group: Options, param: tt.Tensor, state: State) -> None:
         """Fill the state of a parameter before its first step."""
         with tt.no_grad():
             if self._has_step:
@@ -258,13 +261,13 @@ class Elementwise(Optimizer):
             state.update(self._new_state(group, param))
 
     @staticmethod
-    def _number(group: Options, param: Any, value: float) -> Any:
+    def _number(group: Options, param: tt.Tensor, value: float) -> Any:
         """Return a number of the state: on the CPU, unless steps are taken without reading it."""
         dtype = tt.float64 if tt.get_default_dtype() == tt.float64 else tt.float32
         there = group.get("capturable") or group.get("fused")
         return tt.tensor(value, dtype=tt.float32 if there else dtype, device=param.device if there else "cpu")
 
-    def _form(self, group: Options, param: Any) -> tuple[bool, bool]:
+    def _form(self, group: Options, param: tt.Tensor) -> tuple[bool, bool]:
         """Return whether the step is fused, and whether the rest is computed on lists."""
         fused, lists = group.get("fused"), group.get("foreach")
         kind = param.device.type
@@ -404,7 +407,9 @@ class Elementwise(Optimizer):
             _write_back(param, state, real)
             self._advance(group, [state])
 
-    def _take(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+    def _take(
+        self, m: Arithmetic, param: Operand, grad: Operand, state: State, options: Options, scalars: Any
+    ) -> None:
         """Apply what optimizers share, and the formula."""
         if options["maximize"]:
             grad = m.neg(grad)
@@ -423,7 +428,7 @@ def picked(
     return [params[i] for i in places], [grads[i] for i in places], [states[i] for i in places]
 
 
-def _as_real(param: Any, grad: Any, state: State) -> tuple[Any, Any, State]:
+def _as_real(param: tt.Tensor, grad: tt.Tensor, state: State) -> tuple[Any, Any, State]:
     """Return views of complex tensors as pairs of real numbers."""
     if not param.is_complex():
         return param, grad, state
@@ -434,7 +439,7 @@ def _as_real(param: Any, grad: Any, state: State) -> tuple[Any, Any, State]:
     return tt.view_as_real(param), tt.view_as_real(grad), seen
 
 
-def _write_back(param: Any, state: State, real: tuple[Any, Any, State]) -> None:
+def _write_back(param: tt.Tensor, state: State, real: tuple[Any, Any, State]) -> None:
     """Write changed pairs back where they are copies: arrays that cannot change have no views of another dtype."""
     if not param.is_complex() or tt.view_as_real(param.detach())._is_view():
         return
@@ -444,7 +449,7 @@ def _write_back(param: Any, state: State, real: tuple[Any, Any, State]) -> None:
             value.copy_(tt.view_as_complex(real[2][name]))
 
 
-def _expect_capturable(param: Any, state: State) -> None:
+def _expect_capturable(param: tt.Tensor, state: State) -> None:
     step = state.get("step")
     if param.device.type not in CAPTURABLE_DEVICES or (step is not None and step.device != param.device):
         raise AssertionError(

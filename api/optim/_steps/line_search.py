@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import tt
+
 SUFFICIENT: Final = 1e-4  # of the decrease that the slope promises
 FLAT: Final = 0.9  # of the slope may be left
 
@@ -35,10 +37,10 @@ def lowest_of_cubic(one: Trial, other: Trial, bounds: tuple[Any, Any] | None = N
 
 def strong_wolfe(
     evaluate: Callable[[Any], tuple[float, Any]],
-    length: Any,
-    direction: Any,
+    length: float | tt.Tensor,
+    direction: tt.Tensor,
     value: float,
-    grad: Any,
+    grad: tt.Tensor,
     slope: float,
     tolerance: float,
     most: int,
@@ -65,7 +67,7 @@ def strong_wolfe(
     start = Trial(0, value, grad, slope)
     trials = 0
 
-    def trial(at: Any) -> Trial:
+    def trial(at: float | tt.Tensor) -> Trial:
         nonlocal trials
         trials += 1
         loss, gradient = evaluate(at)

@@ -17,16 +17,17 @@ State = dict[str, Any]
 Options = dict[str, Any]
 
 
-def is_set(value: Any) -> bool:
+def is_set(value: float | tt.Tensor) -> bool:
     """Return whether an option is anything but zero; a tensor is, unread."""
     return bool(tt.is_tensor(value) or value != 0)
 
 
-def expect_rate(lr: Any) -> None:
+def expect_rate(lr: float | tt.Tensor) -> None:
     """Raise unless a learning rate is a number that is not negative, or a tensor of one element."""
-    if tt.is_tensor(lr) and lr.numel() != 1:
-        raise ValueError(f"Tensor lr must be 1-element, got shape {tuple(lr.shape)}")
-    if not tt.is_tensor(lr) and not lr >= 0:
+    if isinstance(lr, tt.Tensor):
+        if lr.numel() != 1:
+            raise ValueError(f"Tensor lr must be 1-element, got shape {tuple(lr.shape)}")
+    elif not lr >= 0:
         raise ValueError(f"Invalid learning rate: {lr}")
 
 

@@ -23,7 +23,7 @@ def own(value: Any) -> Any:
     return value.clone() if tt.is_tensor(value) else value
 
 
-def set_option(group: dict[str, Any], name: str, value: Any) -> None:
+def set_option(group: dict[str, Any], name: str, value: float | tt.Tensor) -> None:
     """Set an option of a group; a tensor is filled, and a new one copied."""
     if tt.is_tensor(group[name]):
         group[name].fill_(float(value))

@@ -18,7 +18,7 @@ class _Composed(LRScheduler):
 
     _schedulers: list[LRScheduler]
 
-    def _expect_schedulers(self, schedulers: Sequence[Any], optimizer: Any) -> None:
+    def _expect_schedulers(self, schedulers: Sequence[Any], optimizer: Optimizer | None) -> None:
         """Raise unless all schedules are of one optimizer, and need no metrics."""
         name = type(self).__name__
         for index, scheduler in enumerate(schedulers):
@@ -114,7 +114,7 @@ class SequentialLR(_Composed):
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
-    def recursive_undo(self, sched: Any = None) -> None:
+    def recursive_undo(self, sched: LRScheduler | None = None) -> None:
         """Take back the first epoch of a schedule, and of those in it.
 
         Parameters

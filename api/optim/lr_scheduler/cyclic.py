@@ -276,7 +276,7 @@ class OneCycleLR(_WithMomentum):
             self._begin_momentum(optimizer, base_momentum, max_momentum, "most", last_epoch)
         super().__init__(optimizer, last_epoch)
 
-    def _anneal(self, start: Any, end: Any, part: float) -> Any:
+    def _anneal(self, start: float, end: float, part: float) -> Any:
         if self._anneal_func_type == "linear":
             return (end - start) * part + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any, Literal
 
+import tt
 from tt.library import warn_user
 from tt.optim.lr_scheduler.base import (
     EPOCH_DEPRECATION_WARNING,
@@ -93,7 +94,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def _init_is_better(self, mode: Any, threshold: float, threshold_mode: Any) -> None:
+    def _init_is_better(self, mode: str, threshold: float, threshold_mode: str) -> None:
         if mode not in ("min", "max"):
             raise ValueError(f"mode {mode} is unknown!")
         if threshold_mode not in ("rel", "abs"):
@@ -114,7 +115,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Whether the rate has changed recently."""
         return self.cooldown_counter > 0
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]  # a metric first
+    def step(self, metrics: float | tt.Tensor, epoch: int | None = None) -> None:  # type: ignore[override]  # a metric first
         """Take note of a metric, and reduce the learning rates after too many without improvement.
 
         Parameters

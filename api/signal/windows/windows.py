@@ -7,6 +7,7 @@ from math import pi, sqrt
 from typing import Any
 
 import tt
+from tt.types import Device
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming",
@@ -14,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _check(name: str, M: int, dtype: Any, layout: Any) -> Any:  # noqa: N803  PyTorch's name
+def _check(name: str, M: int, dtype: tt.dtype | None, layout: Any) -> Any:  # noqa: N803  PyTorch's name
     """Return the dtype of a window whose length, dtype and layout are fine."""
     if M < 0:
         raise tt.errors.ValueRangeError(f"{name} requires non-negative window length, got M={M}")
@@ -26,7 +27,7 @@ def _check(name: str, M: int, dtype: Any, layout: Any) -> Any:  # noqa: N803  Py
     return dtype
 
 
-def _points(start: float, step: float, M: int, dtype: Any, device: Any) -> Any:  # noqa: N803
+def _points(start: float, step: float, M: int, dtype: tt.dtype | None, device: Device) -> Any:  # noqa: N803
     return tt.linspace(start, start + (M - 1) * step, M, dtype=dtype, device=device)
 
 
@@ -34,7 +35,7 @@ def _made(window: tt.Tensor, requires_grad: bool) -> tt.Tensor:
     return window.requires_grad_() if requires_grad else window
 
 
-def _short(M: int, dtype: Any, device: Any, requires_grad: bool) -> tt.Tensor:  # noqa: N803
+def _short(M: int, dtype: tt.dtype | None, device: Device, requires_grad: bool) -> tt.Tensor:  # noqa: N803
     """Return a window of no or of one sample."""
     return _made(tt.ones((M,), dtype=dtype, device=device), requires_grad)
 
@@ -45,9 +46,9 @@ def exponential(
     center: float | None = None,
     tau: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: tt.dtype | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
     """Return a window that decays as exp(-|n - center| / tau).
@@ -87,9 +88,9 @@ def cosine(
     M: int,  # noqa: N803
     *,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: tt.dtype | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
     """Return half a period of a sine.
@@ -112,9 +113,9 @@ def gaussian(
     *,
     std: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: tt.dtype | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
     """Return a normal distribution with standard deviation std, in samples.
@@ -140,9 +141,9 @@ def kaiser(
     *,
     beta: float = 12.0,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: tt.dtype | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
     """Return Kaiser's window, whose energy lies mostly in the middle; a larger beta makes it narrower.
@@ -170,9 +171,9 @@ def general_cosine(
     *,
     a: Iterable[float],
     sym: bool = True,
-    dtype: Any = None,
+    dtype: tt.dtype | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
     """Return a sum of cosines, whose coefficients `a` alternate in sign.
@@ -202,9 +203,9 @@ def general_hamming(
     *,
     alpha: float = 0.54,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: tt.dtype | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
     """Return alpha - (1 - alpha) cos(2 pi n / (M - 1)).
@@ -273,9 +274,9 @@ def bartlett(
     M: int,  # noqa: N803
     *,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: tt.dtype | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
     """Return a triangle that is zero at both ends.

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tt
+from tt.types import Device
 from tt.utils.data.collate import rebuild_mapping, rebuild_sequence
 
 __all__ = ["pin_memory"]
 
 
-def pin_memory(data: Any, device: Any = None) -> Any:
+def pin_memory(data: Any, device: Device = None) -> Any:
     """Return a batch whose tensors are in page-locked memory.
 
     Parameters

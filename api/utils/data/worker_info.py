@@ -73,6 +73,6 @@ def become_worker(info: WorkerInfo, sender: Sender) -> None:
     _info, _sender = info, sender
 
 
-def empty_in_batch(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any] | None:
+def empty_in_batch(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
     """Return a new array in memory that the loader's process shares, or None where it needs none."""
     return None if _sender is None else _sender.empty(shape, dtype)

@@ -8,6 +8,7 @@ from typing import Any
 import tt
 from tt import Tensor
 from tt.distributed import collectives, ranks
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.reducer import GradBucket
 from tt.futures import Future
 
@@ -22,14 +23,14 @@ __all__ = [
 Hook = Callable[[Any, GradBucket], Any]
 
 
-def average(tensor: Tensor, group: Any) -> Any:
+def average(tensor: Tensor, group: ProcessGroup | None) -> Any:
     """Return a Future of the ranks' average, in place."""
     tensor.div_(ranks.get_world_size(group))
     work: Any = collectives.all_reduce(tensor, group=group, async_op=True)
     return work.get_future().then(lambda future: future.value()[0])
 
 
-def allreduce_hook(process_group: Any, bucket: GradBucket) -> Any:
+def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Any:
     """Average gradients, as without a hook.
 
     Parameters
@@ -42,23 +43,23 @@ def allreduce_hook(process_group: Any, bucket: GradBucket) -> Any:
     return average(bucket.buffer(), process_group)
 
 
-def _compressed(dtype: Any, group: Any, bucket: GradBucket) -> Any:
+def _compressed(dtype: tt.dtype, group: ProcessGroup | None, bucket: GradBucket) -> Any:
     buffer = bucket.buffer()
     future = average(buffer.to(dtype), group)
     return future.then(lambda done: buffer.copy_(done.value()))
 
 
-def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Any:
+def fp16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Any:
     """Average gradients in float16: half the bytes of float32."""
     return _compressed(tt.float16, process_group, bucket)
 
 
-def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> Any:
+def bf16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Any:
     """Average gradients in bfloat16: half the bytes of float32, and its range."""
     return _compressed(tt.bfloat16, process_group, bucket)
 
 
-def _wrapper(dtype: Any, hook: Hook) -> Hook:
+def _wrapper(dtype: tt.dtype, hook: Hook) -> Hook:
     def compressing(state: Any, bucket: GradBucket) -> Any:
         buffer = bucket.buffer()
         bucket.set_buffer(buffer.to(dtype))

@@ -8,6 +8,7 @@ from typing import Any, Final
 from tt.distributed.algorithms.ddp_comm_hooks.debugging_hooks import noop_hook
 from tt.distributed.algorithms.ddp_comm_hooks.default_hooks import average
 from tt.distributed.new_groups import new_subgroups
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.reducer import GradBucket
 
 __all__ = ["PostLocalSGDState", "post_localSGD_hook"]
@@ -38,8 +39,8 @@ class PostLocalSGDState:
 
     def __init__(
         self,
-        process_group: Any,
-        subgroup: Any,
+        process_group: ProcessGroup | None,
+        subgroup: ProcessGroup | None,
         start_localSGD_iter: int,
         post_local_gradient_allreduce: bool = True,
     ) -> None:

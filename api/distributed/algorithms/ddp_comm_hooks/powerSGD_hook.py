@@ -16,6 +16,7 @@ from tt import Tensor
 from tt.distributed import collectives, ranks
 from tt.distributed.algorithms.ddp_comm_hooks.default_hooks import average
 from tt.distributed.algorithms.ddp_comm_hooks.deferred import Deferred
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.reducer import GradBucket
 from tt.futures import Future
 
@@ -65,7 +66,7 @@ class PowerSGDState:
 
     def __init__(
         self,
-        process_group: Any,
+        process_group: ProcessGroup | None,
         matrix_approximation_rank: int = 1,
         start_powerSGD_iter: int = 1_000,
         min_compression_rate: float = 2,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tt
 from tt import Tensor
 from tt.distributed import gathering, ranks
 from tt.distributed.algorithms.ddp_comm_hooks.deferred import Deferred
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.reducer import GradBucket
 from tt.futures import Future
 
@@ -16,7 +15,7 @@ __all__ = ["quantization_perchannel_hook", "quantization_pertensor_hook"]
 _LEVELS = 255
 
 
-def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> Future[Tensor]:
+def quantization_pertensor_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Tensor]:
     """Average gradients that are rounded to 256 values between the bucket's smallest and largest.
 
     All ranks send their numbers to all others, a quarter of float32's bytes for each rank; the error of a gradient is
@@ -33,7 +32,7 @@ def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> Futur
 
 
 def quantization_perchannel_hook(
-    process_group: Any, bucket: GradBucket, bucket_size: int = 512
+    process_group: ProcessGroup | None, bucket: GradBucket, bucket_size: int = 512
 ) -> Future[Tensor]:
     """Average gradients as `quantization_pertensor_hook`, with a range for every ``bucket_size`` of them.
 
@@ -49,7 +48,7 @@ def quantization_perchannel_hook(
     return _averaged(process_group, bucket, bucket_size)
 
 
-def _averaged(group: Any, bucket: GradBucket, width: int) -> Future[Tensor]:
+def _averaged(group: ProcessGroup | None, bucket: GradBucket, width: int) -> Future[Tensor]:
     buffer = bucket.buffer()
     count, size = buffer.numel(), ranks.get_world_size(group)
     rows = tt.nn.functional.pad(buffer.float(), (0, -count % width)).view(-1, width)

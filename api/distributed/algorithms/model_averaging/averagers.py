@@ -8,6 +8,7 @@ from typing import Any
 
 from tt.distributed import world
 from tt.distributed.algorithms.model_averaging import utils
+from tt.distributed.process_group import ProcessGroup
 from tt.library import warn_user
 
 __all__ = ["ModelAverager", "PeriodicModelAverager"]
@@ -22,7 +23,7 @@ class ModelAverager(ABC):
         The ranks; by default all.
     """
 
-    def __init__(self, process_group: Any = None) -> None:
+    def __init__(self, process_group: ProcessGroup | None = None) -> None:
         self.process_group = world.default_group() if process_group is None else process_group
         self.step = 0
 
@@ -66,7 +67,7 @@ class PeriodicModelAverager(ModelAverager):
     [[0.0, 1.0, 1.0, 2.0], [1.0, 1.0, 2.0, 2.0]]
     """
 
-    def __init__(self, period: int, warmup_steps: int = 0, process_group: Any = None) -> None:
+    def __init__(self, period: int, warmup_steps: int = 0, process_group: ProcessGroup | None = None) -> None:
         super().__init__(process_group)
         if warmup_steps < 0:
             raise ValueError("Arg ``warmup_steps`` must be a non-negative number.")

@@ -9,6 +9,7 @@ from tt.distributed import ranks
 from tt.distributed.algorithms.model_averaging import utils
 from tt.distributed.algorithms.model_averaging.averagers import ModelAverager
 from tt.distributed.new_groups import new_subgroups
+from tt.distributed.process_group import ProcessGroup
 
 __all__ = ["HierarchicalModelAverager"]
 
@@ -50,7 +51,10 @@ class HierarchicalModelAverager(ModelAverager):
     """
 
     def __init__(
-        self, period_group_size_dict: Mapping[int, int], warmup_steps: int = 0, process_group: Any = None
+        self,
+        period_group_size_dict: Mapping[int, int],
+        warmup_steps: int = 0,
+        process_group: ProcessGroup | None = None,
     ) -> None:
         super().__init__(process_group)
         periods, sizes = list(period_group_size_dict), list(period_group_size_dict.values())

@@ -8,11 +8,12 @@ from typing import Any
 import tt
 from tt import Tensor
 from tt.distributed import collectives, ranks
+from tt.distributed.process_group import ProcessGroup
 
 __all__ = ["average_parameters", "average_parameters_or_parameter_groups", "get_params_to_average"]
 
 
-def average_parameters(params: Iterable[Tensor], process_group: Any = None) -> None:
+def average_parameters(params: Iterable[Tensor], process_group: ProcessGroup | None = None) -> None:
     """Replace parameters by their averages over the ranks of a group, those of one dtype in one message.
 
     Parameters
@@ -68,6 +69,8 @@ def _flat(params: Iterable[Any]) -> Iterator[Tensor]:
             )
 
 
-def average_parameters_or_parameter_groups(params: Iterable[Any], process_group: Any = None) -> None:
+def average_parameters_or_parameter_groups(
+    params: Iterable[Any], process_group: ProcessGroup | None = None
+) -> None:
     """Replace the parameters that have gradients by their averages; see `average_parameters`."""
     average_parameters(get_params_to_average(params), process_group)
