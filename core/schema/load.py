@@ -229,9 +229,11 @@ class _File:
             signature = Signature(
                 self.namespace, signature.name, signature.overload, signature.arguments, signature.returns
             )
-        # Of operators on lists no form is derived: `_foreach_add_` is one of its own.
+        # Of operators on lists, or that change several arguments, no form is derived: `_foreach_add_` is its own.
         first = signature.arguments[0].type if signature.arguments else None
-        if signature.name.endswith("_") and not (first is not None and first.list):
+        changed = [argument for argument in signature.arguments if argument.alias and argument.alias.write]
+        own = (first is not None and first.list) or len(changed) > 1
+        if signature.name.endswith("_") and not own:
             self.note(
                 node,
                 f"{signature.name!r} names an in-place form, which is derived",

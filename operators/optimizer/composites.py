@@ -1,4 +1,4 @@
-"""Composites over lists of tensors: arithmetic, and the steps of optimizers."""
+"""Composites over lists of tensors: arithmetic, the steps of optimizers, and scales of losses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.types.dtype import bool_
 from tt.core.types.dtype import dtype as Dtype
 from tt.operators.helpers import python_value, widened
+from tt.operators.optimizer.shapes import amp_unscale as check_amp_unscale
+from tt.operators.optimizer.shapes import amp_update_scale as check_amp_update_scale
 from tt.operators.optimizer.shapes import fused_rule as check_fused_rule
 
 if TYPE_CHECKING:
@@ -367,3 +370,40 @@ def fused_step(
         for target, value in zip([param, *stored], after, strict=False):
             if target is not None and value is not None:
                 ops.copy_(target, value)
+
+
+# --- scales of losses ------------------------------------------------------------------------------------------
+#
+# Without reading a number: what is found decides by `where` on the device, and nobody waits for it.
+
+
+@composite("_amp_foreach_non_finite_check_and_unscale_")
+def amp_unscale(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
+    check_amp_unscale(self, found_inf, inv_scale, op="_amp_foreach_non_finite_check_and_unscale_")
+    factor, found = ops.reshape(inv_scale, ()), ops.zeros_like(found_inf, dtype=bool_)
+    for grad in self:
+        found = ops.logical_or(found, ops.logical_not(ops.all(ops.isfinite(grad))))
+        # Half precision would round the factor, too, which lies below float16's least number for a large scale.
+        ops.copy_(grad, ops.mul(widened(grad), factor))
+    ops.copy_(found_inf, ops.where(found, ops.ones_like(found_inf), found_inf))
+
+
+@composite("_amp_update_scale_")
+def amp_update_scale(
+    self: Tensor,
+    growth_tracker: Tensor,
+    found_inf: Tensor,
+    scale_growth_factor: float,
+    scale_backoff_factor: float,
+    growth_interval: int,
+) -> Tensor:
+    check_amp_update_scale(self, growth_tracker, found_inf, op="_amp_update_scale_")
+    found = ops.reshape(ops.ne(found_inf, 0), self.shape)
+    tracker = ops.reshape(growth_tracker, self.shape)
+    successful = ops.add(tracker, 1)
+    grows = ops.logical_and(ops.eq(successful, growth_interval), ops.logical_not(found))
+    grown, shrunk = ops.mul(self, scale_growth_factor), ops.mul(self, scale_backoff_factor)
+    grown = ops.where(ops.isfinite(grown), grown, self)
+    kept = ops.where(ops.logical_or(found, grows), ops.zeros_like(successful), successful)
+    ops.copy_(growth_tracker, ops.reshape(kept, growth_tracker.shape))
+    return ops.copy_(self, ops.where(found, shrunk, ops.where(grows, grown, self)))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.types.dtype import float32
+from tt.core.types.dtype import float32, int32
 from tt.operators._samples.base import OPTION, FamilyTable, Inputs, Sample
 
 family = FamilyTable()
@@ -169,3 +170,46 @@ def fused_rule(make: Inputs) -> Iterator[Sample]:
     yield Sample((one, one, [], [], [], "asgd", numbers), {}, "error: states", OPTION)
     yield Sample((one, [], one, [], [], "asgd", numbers), {}, "error: lengths", OPTION)
     yield Sample((one, [make.tensor(3)], one, [], [], "asgd", numbers), {}, "error: shapes", OPTION)
+
+
+# --- scales of losses ------------------------------------------------------------------------------------------
+
+
+@family("amp_unscale")
+def amp_unscale(make: Inputs) -> Iterator[Sample]:
+    none, factor = flag(make, 0.0), flag(make, 0.25)
+    yield Sample((tensors(make), none, factor), name="finite")
+    yield Sample((tensors(make), flag(make, 1.0), factor), name="found before")
+    for name, value in {"infinite": math.inf, "negative": -math.inf, "not a number": math.nan}.items():
+        bad = make.of([1.0, value], make.dtype)
+        yield Sample(([*tensors(make), bad], flag(make, 0.0), factor), name=name)
+    yield Sample((tensors(make), make.of([0.0], float32), make.of([1.0], float32)), name="only checked")
+    yield Sample(([make.tensor(2, 3, layout="transposed")], flag(make, 0.0), factor), name="transposed")
+    yield Sample(([], flag(make, 0.0), factor), name="nothing")
+    one = [make.tensor(2)]
+    yield Sample((one, make.of([0.0, 0.0], float32), factor), name="error: two flags", error=RuntimeError)
+    yield Sample((one, none, make.of([1.0, 1.0], float32)), name="error: two factors", error=RuntimeError)
+    yield Sample((one, none, make.of(1, int32)), name="error: dtype of the factor", error=RuntimeError)
+
+
+@family("amp_update_scale")
+def amp_update_scale(make: Inputs) -> Iterator[Sample]:
+    def sample(scale: float, count: int, found: float, name: str) -> Sample:
+        return Sample((flag(make, scale), make.of(count, int32), flag(make, found), 2.0, 0.5, 3), name=name)
+
+    yield sample(8.0, 0, 0.0, "counts")
+    yield sample(8.0, 2, 0.0, "grows")
+    yield sample(8.0, 2, 1.0, "shrinks")
+    yield sample(8.0, 1, 2.0, "shrinks, two devices")
+    yield sample(8.0, 1, math.nan, "shrinks, not a number")
+    yield sample(3e38, 2, 0.0, "stays finite")
+    yield Sample((make.of([8.0], float32), make.of([2], int32), make.of([0.0], float32), 2.0, 0.5, 3),
+                 name="one dimension")  # fmt: skip
+    three, count, none = (flag(make, 3.0), make.of(0, int32), flag(make, 0.0))
+    for name, args in {
+        "error: two scales": (make.of([8.0, 8.0], float32), count, none),
+        "error: two counts": (three, make.of([1, 1], int32), none),
+        "error: dtype of the count": (three, none, none),
+        "error: dtype of the flag": (three, count, count),
+    }.items():
+        yield Sample((*args, 2.0, 0.5, 3), name=name, error=RuntimeError)

@@ -1,12 +1,18 @@
-"""Shape rules of the steps of optimizers: what their lists must have in common."""
+"""Shape rules of the steps of optimizers and of scales of losses: what their arguments must have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.registry import RuleTable
+from tt.core.types.dtype import bfloat16, float16, float32, float64, int32
+
+if TYPE_CHECKING:
+    from tt.core.shapes.geometry import Shape
+    from tt.core.types.dtype import dtype as Dtype
 
 rule = RuleTable()
 
@@ -97,3 +103,40 @@ def _expect_alike(op: str, self: Any, others: dict[str, Any]) -> list[Any]:
                     f"{op}(): {name}[{number}] is {tensor.dtype}, and its parameter {param.dtype}"
                 )
     return []
+
+
+# --- scales of losses ------------------------------------------------------------------------------------------
+
+SCALED_DTYPES: Final = (float16, bfloat16, float32, float64)
+"""The dtypes of gradients that can be unscaled."""
+
+
+@rule("amp_unscale")
+def amp_unscale(self: Any, found_inf: Any, inv_scale: Any, *, op: str) -> list[Any]:
+    """Nothing; raises unless the gradients are real floating-point numbers, and the others single numbers."""
+    for number, grad in enumerate(self):
+        if grad.dtype not in SCALED_DTYPES:
+            raise DtypeError(
+                f"{op}(): self[{number}] is {grad.dtype}; gradients that can be unscaled are float16, bfloat16, "
+                "float32 or float64"
+            )
+    _expect_number(op, "found_inf", found_inf, float32)
+    _expect_number(op, "inv_scale", inv_scale, float32)
+    return []
+
+
+@rule("amp_update_scale")
+def amp_update_scale(self: Any, growth_tracker: Any, found_inf: Any, *, op: str) -> Shape:
+    """The shape of self; raises unless all are single numbers of the right dtype."""
+    _expect_number(op, "self", self, float32)
+    _expect_number(op, "growth_tracker", growth_tracker, int32)
+    _expect_number(op, "found_inf", found_inf, float32)
+    return tuple(self.shape)
+
+
+def _expect_number(op: str, name: str, tensor: Any, dtype: Dtype) -> None:
+    """Raise unless a tensor has one element of a dtype."""
+    if prod(tensor.shape) != 1:
+        raise ShapeError(f"{op}(): {name} must have one element, but it has the shape {list(tensor.shape)}")
+    if tensor.dtype is not dtype:
+        raise DtypeError(f"{op}(): {name} must be {dtype}, not {tensor.dtype}")

@@ -1,4 +1,4 @@
-"""Native kernels that take steps of optimizers."""
+"""Native kernels that take steps of optimizers and unscale their gradients."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tt.backends.cpu.backend import Array
 from tt.backends.cpu.native.loading import adder, load
 from tt.core.library import KernelTable
 
@@ -30,6 +31,25 @@ def fused_step(*args: Any) -> None:
         for array, new in zip(arrays, changed, strict=True):
             if array is not new and array.flags.writeable:
                 array[...] = new
+
+
+def amp_unscale(self: list[Array], found_inf: Array, inv_scale: Array) -> None:
+    """Unscale gradients and look for what is not finite; arrays with gaps are copied."""
+    if NATIVE.amp_unscale(self, found_inf, inv_scale):
+        return
+    copies = [np.ascontiguousarray(array).reshape(array.shape) for array in self]
+    if not NATIVE.amp_unscale(copies, found_inf, inv_scale):
+        raise ValueError("arguments that the shape rule refuses")
+    for array, new in zip(self, copies, strict=True):
+        if array is not new:
+            array[...] = new
+
+
+def amp_update_scale(self: Array, *args: Any) -> Array:
+    """Update the scale, and return it."""
+    if not NATIVE.amp_update_scale(self, *args):
+        raise ValueError("arguments that the shape rule refuses")
+    return self
 
 
 if NATIVE is not None:
@@ -60,3 +80,20 @@ if NATIVE is not None:
         "self grads state_sums state_steps lr lr_decay weight_decay eps maximize grad_scale found_inf",
         form="inplace",
     )
+    cpu.kernel(
+        "_amp_foreach_non_finite_check_and_unscale_",
+        amp_unscale,
+        takes=("self", "found_inf", "inv_scale"),
+        native=True,
+        form="inplace",
+        half="native",
+    )
+    cpu.kernel(
+        "_amp_update_scale_",
+        amp_update_scale,
+        takes=(
+            "self", "growth_tracker", "found_inf", "scale_growth_factor", "scale_backoff_factor", "growth_interval",
+        ),
+        native=True,
+        form="inplace",
+    )  # fmt: skip

@@ -274,6 +274,14 @@ def test_mistakes_in_a_signature_have_their_column_in_the_file(func, expected):
     assert told(HEAD + f"- func: {func}\n  kind: other\n") == [expected]
 
 
+def test_an_operator_that_changes_several_arguments_may_have_the_name_of_an_in_place_form(tmp_path):
+    path = tmp_path / "ops.yaml"
+    path.write_text(HEAD + "- func: add_(Tensor(a!) x, Tensor(b!) count) -> Tensor(a!)\n  kind: other\n")
+    assert [str(d.signature) for d in load([path]).values()] == [
+        "add_(Tensor(a!) x, Tensor(b!) count) -> Tensor(a!)"
+    ]
+
+
 def test_forms_that_cannot_be_derived_are_refused():
     text = HEAD + "- func: f(int n) -> bool\n  kind: other\n  variants: [function, inplace, out]\n"
     assert told(text) == [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -293,3 +295,88 @@ def test_lists_of_any_sizes_are_one_job(sizes):
     for found, wanted in zip(made, copies, strict=True):
         for one, other in zip(found, wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+# --- scales of losses ------------------------------------------------------------------------------------------
+
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+UNSCALED = {
+    "finite": [1.0, -2.0, 3.0],
+    "infinite": [1.0, float("inf"), 2.0],
+    "negative": [float("-inf"), 1.0, 2.0],
+    "not a number": [1.0, 2.0, float("nan")],
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("composite", [False, True])
+@pytest.mark.parametrize("values", UNSCALED.values(), ids=UNSCALED.keys())
+@pytest.mark.parametrize("found", [0.0, 1.0])
+@pytest.mark.parametrize("factor", [1.0, 2.0**-16, 0.3, float("nan")])
+def test_gradients_are_unscaled_and_checked_as_pytorch_does_it(composite, values, found, factor):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    arrays = [np.asarray(rng.standard_normal(shape)) for shape in SHAPES] + [np.array(values)]
+    ours = [tt.tensor(a, dtype=getattr(tt, name)) for a in arrays for name in DTYPES]
+    theirs = [torch.tensor(a, dtype=getattr(torch, name)) for a in arrays for name in DTYPES]
+    mine, other = tt.tensor(found), torch.tensor(found)
+    with tt.library.mask_kernels("@non-core") if composite else nullcontext():
+        tt._amp_foreach_non_finite_check_and_unscale_(ours, mine, tt.tensor(factor))
+    torch._amp_foreach_non_finite_check_and_unscale_(theirs, other, torch.tensor(factor))
+    assert mine.item() == other.item()
+    for one, two in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one.double().numpy(), two.double().numpy())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("composite", [False, True])
+@pytest.mark.parametrize("scale", [8.0, 3e38, 1e-45])
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+@pytest.mark.parametrize("found", [0.0, 1.0, 2.0, float("nan")])
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_the_scale_is_updated_as_pytorch_does_it(composite, scale, count, found, shape):
+    torch = pytest.importorskip("torch")
+    results = []
+    for library in (tt, torch):
+        value = library.full(shape, scale, dtype=library.float32)
+        tracker = library.full(shape, count, dtype=library.int32)
+        flag = library.full(shape, found, dtype=library.float32)
+        with tt.library.mask_kernels("@non-core") if composite else nullcontext():
+            result = library._amp_update_scale_(value, tracker, flag, 2.0, 0.5, 3)
+        assert result is value
+        results.append((value.item(), tracker.item()))
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradients_of_any_order_of_memory_are_unscaled(dtype):
+    base = tt.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5).to(getattr(tt, dtype))
+    for lay in (
+        lambda t: t.clone().to(memory_format=tt.channels_last),
+        lambda t: t.clone().permute(3, 0, 2, 1),
+        lambda t: t.repeat_interleave(2, -1)[..., ::2],
+        lambda t: t.clone().flip(0)[:1],
+    ):
+        grad = lay(base)
+        expected, found = grad.double() / 4, tt.tensor(0.0)
+        tt._amp_foreach_non_finite_check_and_unscale_([grad, tt.ones(2)], found, tt.tensor(0.25))
+        assert tt.equal(grad.double(), expected) and found.item() == 0
+
+
+def test_one_element_of_many_that_is_not_finite_is_found_whichever_thread_meets_it():
+    for place in (0, 99_999, 1_234_567, 1_999_999):
+        grads = [tt.ones(1_000_000), tt.ones(1_000_000)]
+        grads[place // 1_000_000][place % 1_000_000] = float("inf")
+        found = tt.tensor(0.0)
+        tt._amp_foreach_non_finite_check_and_unscale_(grads, found, tt.tensor(0.5))
+        assert found.item() == 1 and grads[1][7] == 0.5
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "int32", "bool", "float8_e4m3fn"])
+def test_gradients_that_are_no_real_numbers_are_not_unscaled(dtype):
+    grads = [tt.ones(2), tt.ones(2).to(getattr(tt, dtype))]
+    with pytest.raises(
+        tt.errors.DtypeError, match=rf"self\[1\] is tt.{dtype}; gradients that can be unscaled"
+    ):
+        tt._amp_foreach_non_finite_check_and_unscale_(grads, tt.tensor(0.0), tt.tensor(0.5))
+    assert grads[0].tolist() == [1, 1]

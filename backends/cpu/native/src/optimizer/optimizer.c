@@ -1,5 +1,6 @@
-/* Steps of optimizers over lists of arrays: each element is read and written once. */
+/* Steps of optimizers, and scales of gradients, over lists of arrays: each element is read and written once. */
 #include "fallback.h"
+#include "halves.h"
 
 #define NUMPY(NAME) TT_PYTHON(numpy_##NAME, "tt.backends.cpu.optimizer", #NAME)
 NUMPY(fused_sgd);
@@ -18,6 +19,7 @@ typedef struct {
     double kept, numbers[MOST_NUMBERS]; /* of steps by rule */
     int rule;
     bool maximize, nesterov, first, amsgrad, decoupled, scaled;
+    bool *found; /* set by whichever thread finds an element that is not finite */
 } Step;
 
 /* The rules of `_fused_step_`, and how many numbers and states each needs. */
@@ -38,12 +40,16 @@ static const struct {
 #define TYPE float
 #define ROOT sqrtf
 #define ABS fabsf
+#define BITS uint32_t
+#define EXPONENT 0x7f800000u
 #include "optimizer_steps.inc"
 
 #define NAME f64
 #define TYPE double
 #define ROOT sqrt
 #define ABS fabs
+#define BITS uint64_t
+#define EXPONENT 0x7ff0000000000000u
 #include "optimizer_steps.inc"
 
 /* --- lists --------------------------------------------------------------------------------------------------- */
@@ -291,7 +297,142 @@ static PyObject *fused_step(PyObject *module, PyObject *const *args, Py_ssize_t 
     return Py_NewRef(Py_True);
 }
 
+/* --- scales of losses ---------------------------------------------------------------------------------------- */
+
+static void note(const Step *s, bool found)
+{
+    if (found) __atomic_store_n(s->found, true, __ATOMIC_RELAXED);
+}
+
+static void scale_f32(int64_t begin, int64_t end, void *context)
+{
+    const Step *s = context;
+    note(s, scale_found_f32((float *)s->arrays[0] + begin, end - begin, (float)s->scale));
+}
+
+static void scale_f64(int64_t begin, int64_t end, void *context)
+{
+    const Step *s = context;
+    note(s, scale_found_f64((double *)s->arrays[0] + begin, end - begin, s->scale));
+}
+
+/* Half precision is scaled in float: the factor of a large scale is less than float16's least number. */
+static void scale_f16(int64_t begin, int64_t end, void *context)
+{
+    const Step *s = context;
+    float floats[UNSCALED];
+    for (; begin < end; begin += UNSCALED) {
+        int64_t count = end - begin < UNSCALED ? end - begin : UNSCALED;
+        tt_half *halves = (tt_half *)s->arrays[0] + begin;
+        tt_floats_of_halves(floats, halves, count);
+        note(s, scale_found_f32(floats, count, (float)s->scale));
+        tt_halves_of_floats(halves, floats, count);
+    }
+}
+
+static void scale_bf16(int64_t begin, int64_t end, void *context)
+{
+    const Step *s = context;
+    float floats[UNSCALED];
+    for (; begin < end; begin += UNSCALED) {
+        int64_t count = end - begin < UNSCALED ? end - begin : UNSCALED;
+        tt_bfloat *bfloats = (tt_bfloat *)s->arrays[0] + begin;
+        tt_floats_of_bfloats(floats, bfloats, count);
+        note(s, scale_found_f32(floats, count, (float)s->scale));
+        tt_bfloats_of_floats(bfloats, floats, count);
+    }
+}
+
+static tt_body scale_of(tt_dtype dtype)
+{
+    switch (dtype) {
+    case TT_F32: return scale_f32;
+    case TT_F64: return scale_f64;
+    case TT_F16: return scale_f16;
+    case TT_BF16: return scale_bf16;
+    default: return NULL;
+    }
+}
+
+/* Whether the elements fill their memory, in whichever order of the dimensions. */
+static bool dense(PyArrayObject *array)
+{
+    npy_intp expected = PyArray_ITEMSIZE(array), size = PyArray_SIZE(array);
+    if (PyArray_IS_C_CONTIGUOUS(array) || PyArray_IS_F_CONTIGUOUS(array)) return true;
+    for (npy_intp covered = 1; covered < size;) {
+        int next = -1;
+        for (int d = 0; d < PyArray_NDIM(array) && next < 0; d++)
+            if (PyArray_DIM(array, d) > 1 && PyArray_STRIDE(array, d) == expected) next = d;
+        if (next < 0) return false;
+        covered *= PyArray_DIM(array, next);
+        expected *= PyArray_DIM(array, next);
+    }
+    return true;
+}
+
+/* The place of the only element of an array of a dtype, or NULL. */
+static void *number_in(PyObject *object, tt_dtype dtype, bool written)
+{
+    PyArrayObject *array = written ? tt_plain_target(object) : tt_plain(object);
+    return array != NULL && PyArray_SIZE(array) == 1 && tt_dtype_of(array) == dtype ? PyArray_DATA(array) : NULL;
+}
+
+/* amp_unscale(self, found_inf, inv_scale): whether the arrays could be served; nothing is written where not. */
+static PyObject *amp_unscale(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    PyObject **grads = NULL;
+    Py_ssize_t length = count == 3 ? items_of(args[0], &grads) : -1;
+    float *found_inf = length < 0 ? NULL : number_in(args[1], TT_F32, true);
+    const float *inv_scale = length < 0 ? NULL : number_in(args[2], TT_F32, false);
+    if (found_inf == NULL || inv_scale == NULL) return Py_NewRef(Py_False);
+    for (Py_ssize_t i = 0; i < length; i++) {
+        PyArrayObject *grad = tt_plain_target(grads[i]);
+        if (grad == NULL || scale_of(tt_dtype_of(grad)) == NULL || !dense(grad)) return Py_NewRef(Py_False);
+    }
+    if (length == 0) return Py_NewRef(Py_True);
+    bool found = false;
+    Tasks all;
+    if (!begin_tasks(&all, args[0])) return NULL;
+    for (Py_ssize_t i = 0; i < length; i++) {
+        PyArrayObject *grad = (PyArrayObject *)grads[i];
+        int64_t before = i == 0 ? 0 : all.tasks[i - 1].before + all.tasks[i - 1].size;
+        all.tasks[i] = (Task){
+            .step = {.arrays = {PyArray_BYTES(grad)}, .scale = *inv_scale, .found = &found},
+            .take = scale_of(tt_dtype_of(grad)), .before = before, .size = PyArray_SIZE(grad),
+        };
+    }
+    Py_XDECREF(end_tasks(&all));
+    if (found) *found_inf = 1;
+    return Py_NewRef(Py_True);
+}
+
+/* amp_update_scale(self, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval): whether all could be read. */
+static PyObject *amp_update_scale(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    double growth, backoff;
+    int64_t interval;
+    if (count != 6 || !tt_double(args[3], &growth) || !tt_double(args[4], &backoff) || !tt_int(args[5], &interval))
+        return Py_NewRef(Py_False);
+    float *scale = number_in(args[0], TT_F32, true);
+    int32_t *tracker = number_in(args[1], TT_I32, true);
+    const float *found_inf = number_in(args[2], TT_F32, false);
+    if (scale == NULL || tracker == NULL || found_inf == NULL) return Py_NewRef(Py_False);
+    if (*found_inf != 0) {
+        *scale = (float)(*scale * backoff);
+        *tracker = 0;
+    } else if (*tracker + (int64_t)1 == interval) {
+        float grown = (float)(*scale * growth);
+        if (isfinite(grown)) *scale = grown;
+        *tracker = 0;
+    } else *tracker = (int32_t)((uint32_t)*tracker + 1);
+    return Py_NewRef(Py_True);
+}
+
 static PyMethodDef methods[] = {
+    TT_METHOD(amp_unscale, "amp_unscale(self, found_inf, inv_scale): in place"),
+    TT_METHOD(amp_update_scale, "amp_update_scale(self, growth_tracker, found_inf, ...): in place"),
     TT_METHOD(fused_step, "fused_step(self, grads, first, second, third, rule, numbers, maximize): in place"),
     TT_METHOD(fused_sgd, "fused_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr, ...): in place"),
     TT_METHOD(fused_adam, "fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): in place"),
