@@ -279,7 +279,7 @@ class Operator:
         if found is not NOT_HANDLED:
             return found
         if out is not None:
-            return call_with_out(self, bound, out)
+            return with_options(call_with_out(self, bound, out), options, filled=True)
         return with_options(overload.dispatch(bound), options)
 
     # --- used by cached calls ----------------------------------------------------------------------------------

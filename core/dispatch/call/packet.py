@@ -124,12 +124,12 @@ class PacketOp(OpOverloadPacket):
 
     def choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:
         """Call the first overload that takes the arguments."""
+        options: dict[str, Any] = {name: kwargs[name] for name in FACTORY_OPTIONS if name in kwargs}
+        if options and self._makes(args, {**kwargs, "out": None}):
+            result = self(*args, **{name: value for name, value in kwargs.items() if name not in options})
+            return with_options(result, options, filled=kwargs.get("out") is not None)
         if "out" in kwargs:
             return self._call_with_out(args, kwargs)
-        options: dict[str, Any] = {name: kwargs[name] for name in FACTORY_OPTIONS if name in kwargs}
-        if options and self._makes(args, kwargs):
-            result = self(*args, **{name: value for name, value in kwargs.items() if name not in options})
-            return with_options(result, options)
         # The overload chosen for arguments of these types before is tried first.
         overload = self.choices.get(key)
         if overload is not None:

@@ -32,9 +32,9 @@ FACTORY_OPTIONS: Final = ("requires_grad", "pin_memory")
 """Options of every factory that are not in its schema, because they apply to the finished tensor."""
 
 
-def with_options(result: Any, options: Mapping[str, Any]) -> Any:
-    """Return the tensor that a factory made, as its options want it."""
-    if options.get("pin_memory"):
+def with_options(result: Any, options: Mapping[str, Any], *, filled: bool = False) -> Any:
+    """Return the tensor that a factory made, or `filled` because it was the `out=`, as its options want it."""
+    if options.get("pin_memory") and not filled:
         result = result.pin_memory()
     if options.get("requires_grad"):
         result.requires_grad_(True)

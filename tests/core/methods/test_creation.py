@@ -161,6 +161,37 @@ def test_memory_is_pinned_for_an_accelerator_alone(make):
         make(pin_memory=True, device="meta")
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda library, options: library.zeros(2, **options),
+        lambda library, options: library.empty((2,), **options),
+        lambda library, options: library.full((2,), 3.0, **options),
+        lambda library, options: library.rand(2, **options),
+        lambda library, options: library.arange(2.0, **options),
+        lambda library, options: library.linspace(0, 1, 2, **options),
+        lambda library, options: library.normal(0.0, 1.0, (2,), **options),
+    ],
+)
+def test_a_tensor_that_a_factory_fills_can_require_a_gradient(fill):
+    import torch
+
+    for library in (tt, torch):
+        out = library.empty(2)
+        result = fill(library, {"out": out, "requires_grad": True})
+        assert result is out and out.requires_grad and out.is_leaf
+
+
+@pytest.mark.torch
+def test_integers_that_a_factory_fills_require_no_gradient():
+    import torch
+
+    for library in (tt, torch):
+        with pytest.raises(RuntimeError, match="require gradients"):
+            library.zeros(2, out=library.empty(2, dtype=library.int64), requires_grad=True)
+
+
 def test_what_is_no_factory_takes_no_option_of_one():
     for refused in (
         lambda: tt.add(1, 2, pin_memory=True),
