@@ -90,6 +90,17 @@ def _is_sequence(value: Any) -> bool:
     )
 
 
+def _elements(sequences: list[Any]) -> list[Any]:
+    """Return the elements of all sequences in order."""
+    try:
+        return list(chain.from_iterable(sequences))
+    except Exception as error:  # of a class with a `__getitem__` of its own, which may raise anything
+        kinds = sorted({type(sequence).__name__ for sequence in sequences})
+        raise DataTypeError(
+            f"no shape follows from a sequence whose elements cannot be read: {', '.join(kinds)}"
+        ) from error
+
+
 def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
     """Return the shape and all leaves in order."""
     shape: list[int] = []
@@ -111,7 +122,7 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
                     f"the sequences of dimension {len(shape)} differ in length: {length} and {len(item)}"
                 )
         shape.append(length)
-        level = list(chain.from_iterable(level))
+        level = _elements(level)
     if not level:
         return tuple(shape), level
     if not _NUMBERS.issuperset(map(type, level)):

@@ -113,6 +113,24 @@ def test_a_sequence_inside_itself_is_refused():
         tt.tensor(data)
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_sequence_that_cannot_be_read_has_no_shape(depth):
+    import torch
+
+    class Closed:
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            raise LookupError("closed")
+
+    data = [Closed()] if depth else Closed()
+    for library in (tt, torch):
+        with pytest.raises(ValueError, match="shape"):
+            library.tensor(data)
+
+
 def test_tensors_of_several_elements_in_a_list_are_refused_with_the_way_to_stack_them():
     with pytest.raises(
         ValueError, match=r"only one element tensors can be converted to Python scalars(.|\n)*tt\.stack"
