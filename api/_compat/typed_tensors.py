@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import tt
-from tt.core.methods.legacy_constructor import construct_as
+from tt.core.methods.legacy_constructor import construct_as, refuse_device
 from tt.library import warn_user
 from tt.types import Device
 
@@ -46,6 +46,8 @@ class TensorType(type):
         return bool(same and instance.layout == (cls._layout or tt.strided))
 
     def __call__(cls, *args: Any, device: Device = None) -> Any:
+        if len(args) == 1 and tt.is_tensor(args[0]):
+            refuse_device(cls.__name__, device)
         chosen = tt.device(cls._device if device is None else device)
         if chosen.type != cls._device:
             raise RuntimeError(

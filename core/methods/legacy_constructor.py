@@ -21,7 +21,7 @@ from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.promotion import get_default_dtype
 from tt.core.types.size import Size
 
-__all__ = ["construct", "construct_as", "new"]
+__all__ = ["construct", "construct_as", "new", "refuse_device"]
 
 
 def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None = None, **data: Any) -> Tensor:
@@ -53,13 +53,18 @@ def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None =
             raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {next(iter(data))!r}")
     first = args[0] if len(args) == 1 else None
     if isinstance(first, Tensor):
-        if device is not None:
-            raise UnsupportedError(
-                f"{cls.__name__}() of a tensor takes no device: it shares the memory\n  try: x.to(device)"
-            )
+        refuse_device(cls.__name__, device)
         return as_subclass(first, cls)
     result = _made(cls.__name__, args, get_default_dtype(), device)
     return result if cls is Tensor else as_kind(result, cls)
+
+
+def refuse_device(name: str, device: Any) -> None:
+    """Refuse the device of a constructor that gets a tensor: where a tensor is shared, nothing is moved."""
+    if device is not None:
+        raise UnsupportedError(
+            f"{name}() of a tensor takes no device: it shares the memory\n  try: x.to(device)"
+        )
 
 
 def construct_as(name: str, args: tuple[Any, ...], dtype: Dtype, device: Any) -> Tensor:
@@ -138,4 +143,6 @@ def new(self: Tensor, *args: Any, size: Sequence[int] | None = None, device: Any
         if args:
             raise TypeError("new() takes data or size=, not both")
         args = (Size(size),)
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        refuse_device("new", device)
     return construct_as("new", args, self.dtype, self.device if device is None else to_device(device))

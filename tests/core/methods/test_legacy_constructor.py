@@ -145,9 +145,17 @@ def test_new_takes_its_sizes_by_name() -> None:
 
 
 @pytest.mark.torch
-def test_a_tensor_goes_without_a_device() -> None:
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda library, x: library.Tensor(x, device="cpu"),
+        lambda library, x: library.FloatTensor(x, device="cpu"),
+        lambda library, x: x.new(x, device="cpu"),
+    ],
+)
+def test_a_tensor_goes_without_a_device(make: Any) -> None:
     import torch
 
     for library in (tt, torch):
         with pytest.raises(RuntimeError, match=r"device"):
-            library.Tensor(library.ones(1), device="cpu")
+            make(library, library.ones(1))
