@@ -356,7 +356,7 @@ def _selection(builder: KernelBuilder) -> None:
     @builder.kernel("clamp", dtypes="real_number")
     def clamp(self: Any, min: Any, max: Any) -> Any:
         if min is None and max is None:
-            raise errors.ArgumentError("clamp", "min and max are both None: give one of them")
+            raise errors.ValueRangeError("clamp(): min and max are both None: give one of them")
         # Negative integers wrap into unsigned dtypes, as in PyTorch.
         low, high = (
             x

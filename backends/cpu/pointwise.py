@@ -235,7 +235,7 @@ def _choice(number: Any, dtype: Any) -> np.ndarray[Any, Any]:
 def clamp(self: Any, min: Any, max: Any) -> Any:
     if max is None:
         if min is None:
-            raise errors.ArgumentError("clamp", "min and max are both None: give one of them")
+            raise errors.ValueRangeError("clamp(): min and max are both None: give one of them")
         return np.maximum(self, wrapped(min, self))
     return np.minimum(self if min is None else np.maximum(self, wrapped(min, self)), wrapped(max, self))
 

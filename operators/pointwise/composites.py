@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import (
-    ArgumentError,
     DtypeError,
     ValueRangeError,
 )
@@ -75,7 +74,7 @@ def div_optional_mode(self: Tensor, other: Any, rounding_mode: str | None) -> Te
 @composite("clamp")
 def clamp(self: Tensor, min: Any, max: Any) -> Tensor:
     if min is None and max is None:
-        raise ArgumentError("clamp", "min and max are both None: give one of them")
+        raise ValueRangeError("clamp(): min and max are both None: give one of them")
     result = self if min is None else ops.maximum(self, operand(min, self))
     return result if max is None else ops.minimum(result, operand(max, self))
 

@@ -268,7 +268,7 @@ def _selection(pointwise: Pointwise) -> None:
 
     def clamp(self: Any, min: Any, max: Any, out: Any = None) -> StridedHandle:
         if min is None and max is None:
-            raise errors.ArgumentError("clamp", "min and max are both None: give one of them")
+            raise errors.ValueRangeError("clamp(): min and max are both None: give one of them")
         if isinstance(min, StridedHandle) and isinstance(max, StridedHandle):
             return run(backend, "Clamp", [self, min, max], self.dtype, (), out)
         if min is None or max is None:

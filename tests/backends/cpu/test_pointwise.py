@@ -169,6 +169,14 @@ def test_clamp_to_tensors(same):
     same(lambda m, x, high: x.clamp_(max=high), torch.tensor(SPECIAL), torch.full((16,), 2.0))
 
 
+def test_clamp_without_a_bound_is_refused():
+    for library in (tt, torch):
+        x = library.ones(2)
+        for call in (lambda: library.clamp(x), lambda: x.clip(), lambda: x.clamp_()):  # noqa: B023
+            with pytest.raises(RuntimeError, match=r"min.+max"):
+                call()
+
+
 @pytest.mark.parametrize("decimals", [-1, 0, 2])
 def test_round_to_decimals(same, decimals):
     same(
