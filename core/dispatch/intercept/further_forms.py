@@ -71,7 +71,9 @@ def call_in_further_form(function: Any, args: tuple[Any, ...], kwargs: Mapping[s
         return NotImplemented
     for names in forms:
         if len(names) == len(args) and all(
-            _is_factor(value) if name in _FACTORS else isinstance(value, TensorBase)
+            _is_factor(value)
+            if name in _FACTORS
+            else isinstance(value, TensorBase) or (name == "other" and isinstance(value, Number))
             for name, value in zip(names, args, strict=True)
         ):
             break

@@ -13,6 +13,11 @@ CASES = {
     "add": (lambda t, x, y, z, m: t.add(x, 2, y), lambda t, x, y, z, m: x + 2 * y),
     "add_": (lambda t, x, y, z, m: x.clone().add_(-0.5, y), lambda t, x, y, z, m: x - 0.5 * y),
     "add of a tensor": (lambda t, x, y, z, m: x.add(t.tensor(2.0), y), lambda t, x, y, z, m: x + 2 * y),
+    "add of a number": (lambda t, x, y, z, m: t.add(x, t.tensor(2.0), 3), lambda t, x, y, z, m: x + 2 * 3),
+    "add of bools": (
+        lambda t, x, y, z, m: t.add(t.tensor(True), t.tensor(True), True),
+        lambda t, x, y, z, m: t.tensor(True),
+    ),
     "sub": (lambda t, x, y, z, m: x.sub(3, y), lambda t, x, y, z, m: x - 3 * y),
     "sub_": (lambda t, x, y, z, m: x.clone().sub_(3, y), lambda t, x, y, z, m: x - 3 * y),
     "addcmul_": (lambda t, x, y, z, m: x.clone().addcmul_(0.1, y, z), lambda t, x, y, z, m: x + 0.1 * y * z),
