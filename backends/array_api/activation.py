@@ -1,51 +1,50 @@
-"""Kernels of neural networks."""
+"""Kernels of activations; losses are served by composites."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from tt.backends.array_api.kernel_builder import KernelBuilder
+from tt.backends.array_api.namespace import Namespace
 from tt.backends.array_api.pointwise import erf
+from tt.backends.array_api.table import NamespaceTable
 from tt.core.library import errors
 from tt.operators.activation._constants import GELU_CUBIC, GELU_SCALE
 
-__all__ = ["add_kernels", "check_approximate"]
+__all__ = ["check_approximate", "table"]
 
 
-def add_kernels(builder: KernelBuilder) -> None:
-    """Add the kernels of this family; losses are served by composites."""
-    xp = builder.xp
-    builder.kernel("relu", lambda self: xp.where(self < 0, xp.zeros_like(self), self), dtypes="real_number")
+table = NamespaceTable()
+table.kernel("relu", lambda xp, self: xp.where(self < 0, xp.zeros_like(self), self), dtypes="real_number")
 
-    def exponentials(self: Any, dim: int) -> tuple[Any, Any, Any]:
-        """Return the differences from the largest element, their exponentials and the sums of these."""
-        axis = builder.axis(dim, self.ndim)
-        largest = (
-            xp.max(self, axis=axis if self.ndim else None, keepdims=True)
-            if builder.product(self.shape)
-            else 0
-        )
-        shifted = self - largest
-        powers = xp.exp(shifted)
-        return shifted, powers, xp.sum(powers, axis=axis if self.ndim else None, keepdims=True)
 
-    @builder.kernel("softmax", dtypes="floating")
-    def softmax(self: Any, dim: int) -> Any:
-        _, powers, total = exponentials(self, dim)
-        return powers / total
+def exponentials(xp: Namespace, self: Any, dim: int) -> tuple[Any, Any, Any]:
+    """Return the differences from the largest element, their exponentials and the sums of these."""
+    axis = xp.axis(dim, self.ndim)
+    largest = xp.max(self, axis=axis if self.ndim else None, keepdims=True) if xp.product(self.shape) else 0
+    shifted = self - largest
+    powers = xp.exp(shifted)
+    return shifted, powers, xp.sum(powers, axis=axis if self.ndim else None, keepdims=True)
 
-    @builder.kernel("log_softmax", dtypes="floating")
-    def log_softmax(self: Any, dim: int) -> Any:
-        shifted, _, total = exponentials(self, dim)
-        return shifted - xp.log(total)
 
-    @builder.kernel("gelu", dtypes="floating")
-    def gelu(self: Any, approximate: str) -> Any:
-        if approximate == "none":
-            return 0.5 * self * (1 + erf(builder, self * math.sqrt(0.5)))
-        check_approximate(approximate)
-        return 0.5 * self * (1 + xp.tanh(GELU_SCALE * (self + GELU_CUBIC * self * self * self)))
+@table.kernel("softmax", dtypes="floating")
+def softmax(xp: Namespace, self: Any, dim: int) -> Any:
+    _, powers, total = exponentials(xp, self, dim)
+    return powers / total
+
+
+@table.kernel("log_softmax", dtypes="floating")
+def log_softmax(xp: Namespace, self: Any, dim: int) -> Any:
+    shifted, _, total = exponentials(xp, self, dim)
+    return shifted - xp.log(total)
+
+
+@table.kernel("gelu", dtypes="floating")
+def gelu(xp: Namespace, self: Any, approximate: str) -> Any:
+    if approximate == "none":
+        return 0.5 * self * (1 + erf(xp, self * math.sqrt(0.5)))
+    check_approximate(approximate)
+    return 0.5 * self * (1 + xp.tanh(GELU_SCALE * (self + GELU_CUBIC * self * self * self)))
 
 
 def check_approximate(approximate: str) -> None:

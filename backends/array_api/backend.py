@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.array_api.kernel_builder import KernelBuilder
+from tt.backends.array_api.namespace import Namespace
 from tt.backends.array_api.placement import PlacedNamespace
 from tt.core.library import (
     Backend,
@@ -135,6 +135,11 @@ class ArrayApiBackend(Backend):
             return self.clone(handle)
         return handle.to_device(target)
 
+    @cached_property
+    def kernel_namespace(self) -> Namespace:
+        """The namespace that kernels get as their first argument."""
+        return Namespace(self.xp, self)
+
     def kernels(self, without: Sequence[str] = ()) -> KernelTable:
         """Return the kernels that the namespace can serve.
 
@@ -151,13 +156,11 @@ class ArrayApiBackend(Backend):
 
     def kernels_of(self, module: str) -> list[Kernel]:
         """Return the kernels of one family of `tt.backends.array_api` that the namespace can serve."""
-        table = KernelTable(device=self.device_type)
-        builder = KernelBuilder(self.xp, self, table)
-        import_module(module).add_kernels(builder)
+        kernels: list[Kernel] = import_module(module).table.bind(self.kernel_namespace)
         if module.rpartition(".")[2] in ("decomposition", "fft") and self.has_views:
             # Libraries return matrices and transforms in the fastest memory order.
-            return [_in_rows(kernel, builder) for kernel in table.kernels]
-        return table.kernels
+            return [_in_rows(kernel, self.kernel_namespace) for kernel in kernels]
+        return kernels
 
     # --- dtypes ------------------------------------------------------------------------------------------------
 
@@ -312,17 +315,13 @@ class ArrayApiBackend(Backend):
         return int(math.prod(owner.shape)) * itemsize
 
 
-def _in_rows(kernel: Kernel, builder: KernelBuilder) -> Kernel:
+def _in_rows(kernel: Kernel, xp: Namespace) -> Kernel:
     """Return a kernel whose results are in row-major order."""
     function = kernel.function
 
     @wraps(function)
     def ordered(*args: Any) -> Any:
         result = function(*args)
-        return (
-            tuple(map(builder.in_rows, result))
-            if isinstance(result, tuple | list)
-            else builder.in_rows(result)
-        )
+        return tuple(map(xp.in_rows, result)) if isinstance(result, tuple | list) else xp.in_rows(result)
 
     return replace(kernel, function=ordered)

@@ -4,46 +4,50 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.backends.array_api.kernel_builder import KernelBuilder
+from tt.backends.array_api.namespace import Namespace
+from tt.backends.array_api.table import NamespaceTable
 from tt.core.library import errors, fitted_number
 
-__all__ = ["add_kernels", "expect_one_element"]
+__all__ = ["expect_one_element", "table"]
 
 
-def add_kernels(builder: KernelBuilder) -> None:
-    """Add the kernels of this family."""
-    xp, backend = builder.xp, builder.backend
-    builder.kernel("clone", lambda self: builder.copy(self), half="native")
-    builder.kernel("clone", builder.copy_in, takes=("self", "memory_format"), half="native", check=True)
+table = NamespaceTable()
+table.kernel("clone", Namespace.copy, takes=("self",), half="native")
+table.kernel("clone", Namespace.copy_in, takes=("self", "memory_format"), half="native", check=True)
 
-    @builder.kernel("_to_copy")
-    def to_copy(self: Any, dtype: Any) -> Any:
-        return builder.copy(self) if dtype == self.dtype else backend.cast(self, dtype)
 
-    @builder.kernel("_to_copy", check=True)
-    def to_copy_in(self: Any, dtype: Any, memory_format: Any) -> Any:
-        return builder.copy_in(self if dtype == self.dtype else backend.cast(self, dtype), memory_format)
+@table.kernel("_to_copy")
+def to_copy(xp: Namespace, self: Any, dtype: Any) -> Any:
+    return xp.copy(self) if dtype == self.dtype else xp.backend.cast(self, dtype)
 
-    @builder.kernel("copy")
-    def copy(self: Any, src: Any) -> Any:
-        source = src if src.dtype == self.dtype else backend.cast(src, self.dtype)
-        return builder.copy(xp.broadcast_to(source, tuple(self.shape)))
 
-    @builder.kernel("fill")
-    def fill(self: Any, value: Any) -> Any:
-        if builder.is_array(value):
-            if value.ndim:
-                raise ValueError("a tensor is filled with one number")
-            return copy(self, value)
-        from tt.backends.array_api.creation import fitting
+@table.kernel("_to_copy", check=True)
+def to_copy_in(xp: Namespace, self: Any, dtype: Any, memory_format: Any) -> Any:
+    return xp.copy_in(self if dtype == self.dtype else xp.backend.cast(self, dtype), memory_format)
 
-        number = fitted_number(fitting(builder, value, self.dtype), builder.dtype(self))
-        return xp.full(tuple(self.shape), number, dtype=self.dtype)
 
-    @builder.kernel("item")
-    def item(self: Any) -> Any:
-        expect_one_element(self)
-        return backend.item(self)
+@table.kernel("copy")
+def copy(xp: Namespace, self: Any, src: Any) -> Any:
+    source = src if src.dtype == self.dtype else xp.backend.cast(src, self.dtype)
+    return xp.copy(xp.broadcast_to(source, tuple(self.shape)))
+
+
+@table.kernel("fill")
+def fill(xp: Namespace, self: Any, value: Any) -> Any:
+    if xp.is_array(value):
+        if value.ndim:
+            raise ValueError("a tensor is filled with one number")
+        return copy(xp, self, value)
+    from tt.backends.array_api.creation import fitting
+
+    number = fitted_number(fitting(xp, value, self.dtype), xp.dtype_of(self))
+    return xp.full(tuple(self.shape), number, dtype=self.dtype)
+
+
+@table.kernel("item")
+def item(xp: Namespace, self: Any) -> Any:
+    expect_one_element(self)
+    return xp.backend.item(self)
 
 
 def expect_one_element(self: Any) -> None:

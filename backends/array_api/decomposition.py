@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
-from tt.backends.array_api.kernel_builder import KernelBuilder
+from tt.backends.array_api.namespace import Namespace
+from tt.backends.array_api.table import NamespaceTable
 from tt.core.library import errors
 
-__all__ = ["add_kernels"]
+__all__ = ["table"]
+
+table = NamespaceTable()
 
 
 def expect(condition: bool) -> None:
@@ -37,118 +40,109 @@ def is_about_values(error: Exception) -> bool:
     return any(kind.__name__.lstrip("_") == "LinAlgError" for kind in type(error).__mro__)
 
 
-def add_kernels(builder: KernelBuilder) -> None:
-    """Add the kernels of this family."""
-    _decompositions(builder)
-    _equations(builder)
-    _determinants(builder)
-
-
 # --- decompositions --------------------------------------------------------------------------------------------
 
 
-def _decompositions(builder: KernelBuilder) -> None:
-    xp = builder.xp
+@table.kernel("linalg_svd", dtypes="linalg", needs="linalg.svd")
+def svd(xp: Namespace, A: Any, full_matrices: bool, driver: str | None) -> tuple[Any, Any, Any]:
+    expect(A.ndim >= 2)
+    if driver is not None:
+        raise errors.ValueRangeError(
+            "linalg.svd(): driver names an algorithm of CUDA: leave it out on other devices"
+        )
+    return tuple(xp.linalg.svd(A, full_matrices=full_matrices))
 
-    @builder.kernel("linalg_svd", dtypes="linalg", needs="linalg.svd")
-    def svd(A: Any, full_matrices: bool, driver: str | None) -> tuple[Any, Any, Any]:
-        expect(A.ndim >= 2)
-        if driver is not None:
-            raise errors.ValueRangeError(
-                "linalg.svd(): driver names an algorithm of CUDA: leave it out on other devices"
+
+@table.kernel("linalg_eigh", dtypes="linalg", needs="linalg.eigh")
+def eigh(xp: Namespace, A: Any, UPLO: str) -> tuple[Any, Any]:
+    expect(is_square(A) and UPLO.upper() in ("L", "U"))
+    # Libraries read one triangle or both: the other one is made from that which counts.
+    lower = xp.tril(A, k=-1) if UPLO.upper() == "L" else xp.matrix_transpose(xp.triu(A, k=1))
+    mirrored = xp.matrix_transpose(lower)
+    if xp.is_kind(A, "complex floating"):
+        lower, mirrored = (lower, xp.conj(mirrored)) if UPLO.upper() == "L" else (xp.conj(lower), mirrored)
+    middle = xp.triu(xp.tril(A))
+    if xp.is_kind(A, "complex floating"):
+        middle = xp.astype(xp.real(middle), A.dtype)
+    return tuple(xp.linalg.eigh(lower + mirrored + middle))
+
+
+@table.kernel("linalg_eig", dtypes="linalg", needs="linalg.eig")
+def eig(xp: Namespace, A: Any) -> tuple[Any, Any]:
+    expect(is_square(A))
+    values, vectors = xp.linalg.eig(A)
+    wide = xp.result_type(A.dtype, xp.complex64)
+    return xp.astype(values, wide, copy=False), xp.astype(vectors, wide, copy=False)
+
+
+@table.kernel("linalg_qr", dtypes="linalg", needs="linalg.qr")
+def qr(xp: Namespace, A: Any, mode: str) -> tuple[Any, Any]:
+    expect(A.ndim >= 2 and mode in ("reduced", "complete", "r"))
+    Q, R = xp.linalg.qr(A, mode="complete" if mode == "complete" else "reduced")
+    return (xp.zeros((0,), dtype=A.dtype) if mode == "r" else Q), R
+
+
+@table.kernel("linalg_cholesky_ex", dtypes="linalg", needs="linalg.cholesky")
+def cholesky_ex(xp: Namespace, A: Any, upper: bool, check_errors: bool) -> tuple[Any, Any]:
+    expect(is_square(A))
+    batch = tuple(A.shape[:-2])
+    # Libraries read one triangle or check both: the other one is made from that which counts.
+    part = xp.matrix_transpose(xp.triu(A)) if upper else xp.tril(A)
+    part = xp.conj(part) if upper and xp.is_kind(A, "complex floating") else part
+    other = xp.matrix_transpose(xp.tril(part, k=-1))
+    full = part + (xp.conj(other) if xp.is_kind(A, "complex floating") else other)
+    factors = _factor(xp, full)
+    info = xp.zeros(batch, dtype=xp.int32)
+    if factors is None:
+        factors, orders = _one_by_one(xp, full, batch)
+        info = xp.reshape(xp.asarray(orders, dtype=xp.int32), batch)
+        if check_errors:
+            place, order = next((i, order) for i, order in enumerate(orders) if order)
+            where = f"(Batch element {place}): " if batch else ""
+            raise errors.LinAlgError(
+                f"linalg.cholesky_ex: {where}the matrix is not positive-definite: its leading minor of "
+                f"order {order} is not"
             )
-        return tuple(xp.linalg.svd(A, full_matrices=full_matrices))
-
-    @builder.kernel("linalg_eigh", dtypes="linalg", needs="linalg.eigh")
-    def eigh(A: Any, UPLO: str) -> tuple[Any, Any]:
-        expect(is_square(A) and UPLO.upper() in ("L", "U"))
-        # Libraries read one triangle or both: the other one is made from that which counts.
-        lower = xp.tril(A, k=-1) if UPLO.upper() == "L" else xp.matrix_transpose(xp.triu(A, k=1))
-        mirrored = xp.matrix_transpose(lower)
-        if builder.is_kind(A, "complex floating"):
-            lower, mirrored = (
-                (lower, xp.conj(mirrored)) if UPLO.upper() == "L" else (xp.conj(lower), mirrored)
-            )
-        middle = xp.triu(xp.tril(A))
-        if builder.is_kind(A, "complex floating"):
-            middle = xp.astype(xp.real(middle), A.dtype)
-        return tuple(xp.linalg.eigh(lower + mirrored + middle))
-
-    @builder.kernel("linalg_eig", dtypes="linalg", needs="linalg.eig")
-    def eig(A: Any) -> tuple[Any, Any]:
-        expect(is_square(A))
-        values, vectors = xp.linalg.eig(A)
-        wide = xp.result_type(A.dtype, xp.complex64)
-        return xp.astype(values, wide, copy=False), xp.astype(vectors, wide, copy=False)
-
-    @builder.kernel("linalg_qr", dtypes="linalg", needs="linalg.qr")
-    def qr(A: Any, mode: str) -> tuple[Any, Any]:
-        expect(A.ndim >= 2 and mode in ("reduced", "complete", "r"))
-        Q, R = xp.linalg.qr(A, mode="complete" if mode == "complete" else "reduced")
-        return (xp.zeros((0,), dtype=A.dtype) if mode == "r" else Q), R
-
-    @builder.kernel("linalg_cholesky_ex", dtypes="linalg", needs="linalg.cholesky")
-    def cholesky_ex(A: Any, upper: bool, check_errors: bool) -> tuple[Any, Any]:
-        expect(is_square(A))
-        batch = tuple(A.shape[:-2])
-        # Libraries read one triangle or check both: the other one is made from that which counts.
-        part = xp.matrix_transpose(xp.triu(A)) if upper else xp.tril(A)
-        part = xp.conj(part) if upper and builder.is_kind(A, "complex floating") else part
-        other = xp.matrix_transpose(xp.tril(part, k=-1))
-        full = part + (xp.conj(other) if builder.is_kind(A, "complex floating") else other)
-        factors = _factor(builder, full)
-        info = xp.zeros(batch, dtype=xp.int32)
-        if factors is None:
-            factors, orders = _one_by_one(builder, full, batch)
-            info = xp.reshape(xp.asarray(orders, dtype=xp.int32), batch)
-            if check_errors:
-                place, order = next((i, order) for i, order in enumerate(orders) if order)
-                where = f"(Batch element {place}): " if batch else ""
-                raise errors.LinAlgError(
-                    f"linalg.cholesky_ex: {where}the matrix is not positive-definite: its leading minor of "
-                    f"order {order} is not"
-                )
-        if upper:
-            factors = xp.matrix_transpose(factors)
-            factors = xp.conj(factors) if builder.is_kind(A, "complex floating") else factors
-        return factors, info
+    if upper:
+        factors = xp.matrix_transpose(factors)
+        factors = xp.conj(factors) if xp.is_kind(A, "complex floating") else factors
+    return factors, info
 
 
-def _factor(builder: KernelBuilder, A: Any) -> Any:
+def _factor(xp: Namespace, A: Any) -> Any:
     """Return the factors, or None where one does not exist: libraries raise, each a class of its own, or give NaN."""
     try:
-        found = builder.xp.linalg.cholesky(A)
+        found = xp.linalg.cholesky(A)
     except Exception as error:
         if not is_about_values(error):
             raise
         return None
-    missing = builder.xp.any(builder.xp.isnan(found)) and not builder.xp.any(builder.xp.isnan(A))
+    missing = xp.any(xp.isnan(found)) and not xp.any(xp.isnan(A))
     return None if bool(missing) else found
 
 
-def _one_by_one(builder: KernelBuilder, A: Any, batch: tuple[int, ...]) -> tuple[Any, list[int]]:
+def _one_by_one(xp: Namespace, A: Any, batch: tuple[int, ...]) -> tuple[Any, list[int]]:
     """Return the factors as far as they exist, and the first leading minor of each matrix that has none, or 0."""
     found, orders = [], []
     for place in places(batch):
         matrix = A[(*place, ...)]
-        factor, order = _factor(builder, matrix), 0
+        factor, order = _factor(xp, matrix), 0
         if factor is None:
             sizes = range(1, A.shape[-1] + 1)
-            order = next(k for k in sizes if _factor(builder, matrix[:k, :k]) is None)
-            factor = _begun(builder, matrix, order - 1)
+            order = next(k for k in sizes if _factor(xp, matrix[:k, :k]) is None)
+            factor = _begun(xp, matrix, order - 1)
         found.append(factor)
         orders.append(order)
-    return builder.xp.reshape(builder.xp.stack(found), A.shape), orders
+    return xp.reshape(xp.stack(found), A.shape), orders
 
 
-def _begun(builder: KernelBuilder, A: Any, size: int) -> Any:
+def _begun(xp: Namespace, A: Any, size: int) -> Any:
     """Return the factor of a matrix whose leading minor of this size has one, and the partial update of the rest."""
-    xp = builder.xp
     rest = xp.tril(A[size:, size:])
     if not size:
         return rest
     corner = xp.linalg.cholesky(A[:size, :size])
-    conj = xp.conj if builder.is_kind(A, "complex floating") else lambda value: value
+    conj = xp.conj if xp.is_kind(A, "complex floating") else lambda value: value
     below = xp.matrix_transpose(xp.linalg.solve(conj(corner), xp.matrix_transpose(A[size:, :size])))
     # The first element that is left is the square of a diagonal element that is not positive.
     first = rest[:1, :1] - xp.sum(below[:1, :] * conj(below[:1, :]), axis=1, keepdims=True)
@@ -161,32 +155,30 @@ def _begun(builder: KernelBuilder, A: Any, size: int) -> Any:
 # --- equations -------------------------------------------------------------------------------------------------
 
 
-def _equations(builder: KernelBuilder) -> None:
-    xp = builder.xp
-
-    @builder.kernel("linalg_inv", dtypes="linalg", needs="linalg.inv")
-    def inv(A: Any) -> Any:
-        expect(is_square(A))
-        return _regular(builder, lambda: xp.linalg.inv(A), "inv: The inversion could not be completed", A)
-
-    @builder.kernel("linalg_solve", dtypes="linalg", needs="linalg.solve")
-    def solve(A: Any, B: Any, left: bool) -> Any:
-        expect(is_square(A) and B.ndim >= 1)
-        vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
-        expect(left or not vector)
-        if vector:
-            return _solve(builder, A, xp.expand_dims(B, axis=-1))[..., 0]
-        if left:
-            return _solve(builder, A, B)
-        return xp.matrix_transpose(_solve(builder, xp.matrix_transpose(A), xp.matrix_transpose(B)))
+@table.kernel("linalg_inv", dtypes="linalg", needs="linalg.inv")
+def inv(xp: Namespace, A: Any) -> Any:
+    expect(is_square(A))
+    return _regular(xp, lambda: xp.linalg.inv(A), "inv: The inversion could not be completed", A)
 
 
-def _solve(builder: KernelBuilder, A: Any, B: Any) -> Any:
+@table.kernel("linalg_solve", dtypes="linalg", needs="linalg.solve")
+def solve(xp: Namespace, A: Any, B: Any, left: bool) -> Any:
+    expect(is_square(A) and B.ndim >= 1)
+    vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+    expect(left or not vector)
+    if vector:
+        return _solve(xp, A, xp.expand_dims(B, axis=-1))[..., 0]
+    if left:
+        return _solve(xp, A, B)
+    return xp.matrix_transpose(_solve(xp, xp.matrix_transpose(A), xp.matrix_transpose(B)))
+
+
+def _solve(xp: Namespace, A: Any, B: Any) -> Any:
     expect(A.shape[-1] == B.shape[-2])
-    return _regular(builder, lambda: builder.xp.linalg.solve(A, B), "solve: The solver failed", A, B)
+    return _regular(xp, lambda: xp.linalg.solve(A, B), "solve: The solver failed", A, B)
 
 
-def _regular(builder: KernelBuilder, compute: Callable[[], Any], problem: str, *given: Any) -> Any:
+def _regular(xp: Namespace, compute: Callable[[], Any], problem: str, *given: Any) -> Any:
     """Return a result that no singular matrix has: libraries raise, each a class of its own, or divide by zero."""
     cause = ""
     try:
@@ -197,7 +189,7 @@ def _regular(builder: KernelBuilder, compute: Callable[[], Any], problem: str, *
         result, cause = None, f" ({error})"
 
     def finite(values: Any) -> bool:
-        return bool(builder.xp.all(builder.xp.isfinite(values)))
+        return bool(xp.all(xp.isfinite(values)))
 
     if result is None or (not finite(result) and all(map(finite, given))):
         raise errors.LinAlgError(f"linalg.{problem} because the input matrix is singular{cause}.")
@@ -207,15 +199,13 @@ def _regular(builder: KernelBuilder, compute: Callable[[], Any], problem: str, *
 # --- determinants ----------------------------------------------------------------------------------------------
 
 
-def _determinants(builder: KernelBuilder) -> None:
-    xp = builder.xp
+@table.kernel("linalg_det", dtypes="linalg", needs="linalg.det")
+def det(xp: Namespace, A: Any) -> Any:
+    expect(is_square(A))
+    return xp.linalg.det(A)
 
-    @builder.kernel("linalg_det", dtypes="linalg", needs="linalg.det")
-    def det(A: Any) -> Any:
-        expect(is_square(A))
-        return xp.linalg.det(A)
 
-    @builder.kernel("linalg_slogdet", dtypes="linalg", needs="linalg.slogdet")
-    def slogdet(A: Any) -> tuple[Any, Any]:
-        expect(is_square(A))
-        return tuple(xp.linalg.slogdet(A))
+@table.kernel("linalg_slogdet", dtypes="linalg", needs="linalg.slogdet")
+def slogdet(xp: Namespace, A: Any) -> tuple[Any, Any]:
+    expect(is_square(A))
+    return tuple(xp.linalg.slogdet(A))

@@ -13,49 +13,42 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.backends.array_api.kernel_builder import KernelBuilder
+from tt.backends.array_api.namespace import Namespace
+from tt.backends.array_api.table import NamespaceTable
 from tt.core.library import errors, fitted_number, warn_user
 
-__all__ = ["add_kernels"]
+__all__ = ["table"]
 
-
-def add_kernels(builder: KernelBuilder) -> None:
-    """Add the kernels of this family."""
-    if not builder.has("take searchsorted argsort"):
-        return
-    _along(builder)
-    _full(builder)
-    _masks(builder)
+table = NamespaceTable(needs="take searchsorted argsort")
 
 
 # --- flat places -----------------------------------------------------------------------------------------------
 
 
-def take_flat(builder: KernelBuilder, self: Any, places: Any) -> Any:
+def take_flat(xp: Namespace, self: Any, places: Any) -> Any:
     """Return the elements at places in row-major order, in the shape of the places."""
-    flat = builder.xp.take(builder.xp.reshape(self, (-1,)), builder.xp.reshape(places, (-1,)), axis=0)
-    return builder.xp.reshape(flat, tuple(places.shape))
+    flat = xp.take(xp.reshape(self, (-1,)), xp.reshape(places, (-1,)), axis=0)
+    return xp.reshape(flat, tuple(places.shape))
 
 
 def put_flat(
-    builder: KernelBuilder, self: Any, places: Any, values: Any, combine: Callable[[Any, Any], Any] | None = None,
+    xp: Namespace, self: Any, places: Any, values: Any, combine: Callable[[Any, Any], Any] | None = None,
     include_self: bool = True, mean: bool = False,
 ) -> Any:  # fmt: skip
     """Return a copy with values at (or combined with those at) places; see Note [Writing without writing]."""
-    xp = builder.xp
-    shape, count = tuple(self.shape), builder.product(self.shape)
+    shape, count = tuple(self.shape), xp.product(self.shape)
     places, values = xp.reshape(places, (-1,)), xp.reshape(values, (-1,))
-    if not count or not builder.product(places.shape):
-        return builder.copy(self)
+    if not count or not xp.product(places.shape):
+        return xp.copy(self)
     order = xp.argsort(places, stable=True)
     ordered = xp.take(places, order, axis=0)
-    own = builder.arange(count)
+    own = xp.positions(count)
     start = xp.searchsorted(ordered, own, side="left")
     stop = xp.searchsorted(ordered, own, side="right")
-    flat, last = xp.reshape(self, (-1,)), builder.product(places.shape) - 1
+    flat, last = xp.reshape(self, (-1,)), xp.product(places.shape) - 1
 
     def nth(position: Any) -> Any:
-        return xp.take(values, xp.take(order, xp.clip(builder.int64(position), 0, last), axis=0), axis=0)
+        return xp.take(values, xp.take(order, xp.clip(xp.to_int64(position), 0, last), axis=0), axis=0)
 
     if combine is None:
         return xp.reshape(xp.where(stop > start, nth(stop - 1), flat), shape)
@@ -66,15 +59,13 @@ def put_flat(
         flat = xp.where(start + n < stop, combine(flat, nth(start + n)), flat)
     if mean:
         counts = xp.astype(xp.where(start < stop, stop - start + int(include_self), 1), flat.dtype)
-        flat = flat // counts if builder.is_kind(flat, "integral") else flat / counts
+        flat = flat // counts if xp.is_kind(flat, "integral") else flat / counts
     return xp.reshape(flat, shape)
 
 
-def adding(builder: KernelBuilder, self: Any) -> Callable[[Any, Any], Any]:
+def adding(xp: Namespace, self: Any) -> Callable[[Any, Any], Any]:
     """Return the addition of two elements: for bools, whether one of them is true."""
-    how: Callable[[Any, Any], Any] = (
-        builder.xp.logical_or if builder.is_kind(self, "bool") else builder.xp.add
-    )
+    how: Callable[[Any, Any], Any] = xp.logical_or if xp.is_kind(self, "bool") else xp.add
     return how
 
 
@@ -88,7 +79,7 @@ def strides_of(shape: Sequence[int]) -> list[int]:
 
 
 def expect_in_range(
-    builder: KernelBuilder,
+    xp: Namespace,
     index: Any,
     size: int,
     dim: int,
@@ -97,160 +88,151 @@ def expect_in_range(
 ) -> None:
     """Raise unless every index is in range."""
     wrong = (index < lowest) | (index >= size)
-    if bool(builder.xp.any(wrong)):
-        flat = builder.xp.reshape(index, (-1,))
-        first = int(
-            flat[
-                int(builder.xp.argmax(builder.xp.astype(builder.xp.reshape(wrong, (-1,)), builder.xp.uint8)))
-            ]
-        )
+    if bool(xp.any(wrong)):
+        flat = xp.reshape(index, (-1,))
+        first = int(flat[int(xp.argmax(xp.astype(xp.reshape(wrong, (-1,)), xp.uint8)))])
         raise kind(f"index {first} is out of bounds for dimension {dim} with size {size}")
 
 
 # --- along one dimension ---------------------------------------------------------------------------------------
 
 
-def places(builder: KernelBuilder, self: Any, dim: int, index: Any) -> Any:
+def places(xp: Namespace, self: Any, dim: int, index: Any) -> Any:
     """Return the flat places that gather reads and scatter writes."""
-    xp = builder.xp
-    index = builder.int64(index)
+    index = xp.to_int64(index)
     if not index.ndim or not self.ndim:
-        expect_in_range(builder, index, self.shape[0] if self.ndim else 1, 0, kind=errors.PlaceError)
+        expect_in_range(xp, index, self.shape[0] if self.ndim else 1, 0, kind=errors.PlaceError)
         return index
-    axis = builder.axis(dim, self.ndim)
+    axis = xp.axis(dim, self.ndim)
     if 0 in index.shape:
         return xp.zeros(index.shape, dtype=xp.int64)
-    expect_in_range(builder, index, self.shape[axis], axis, kind=errors.PlaceError)
+    expect_in_range(xp, index, self.shape[axis], axis, kind=errors.PlaceError)
     total = xp.zeros_like(index)
     for d, (size, step) in enumerate(zip(index.shape, strides_of(self.shape), strict=True)):
         along = index if d == axis else xp.reshape(
-            builder.arange(size), tuple(-1 if k == d else 1 for k in range(index.ndim))
+            xp.positions(size), tuple(-1 if k == d else 1 for k in range(index.ndim))
         )  # fmt: skip
         total = total + along * step
     return total
 
 
-def _along(builder: KernelBuilder) -> None:
-    xp = builder.xp
+table.kernel("gather", lambda xp, self, dim, index, sparse_grad=False: take_flat(
+    xp, self, places(xp, self, dim, index)), half="native", check=True)  # fmt: skip
 
-    builder.kernel("gather", lambda self, dim, index, sparse_grad=False: take_flat(
-        builder, self, places(builder, self, dim, index)), half="native", check=True)  # fmt: skip
 
-    @builder.kernel("index_select", half="native", check=True)
-    def index_select(self: Any, dim: int, index: Any) -> Any:
-        if not self.ndim:
-            expect_in_range(builder, index, 1, 0)
-            return builder.copy(self)
-        axis, flat = builder.axis(dim, self.ndim), xp.reshape(builder.int64(index), (-1,))
-        outside = (flat < 0) | (flat >= self.shape[axis])
-        if bool(xp.any(outside)):
-            wrong = int(flat[int(xp.argmax(xp.astype(outside, xp.uint8)))])
-            raise errors.IndexValueError(
-                f"index_select(): index {wrong} is out of range for a dimension of size {self.shape[axis]}"
-            )
-        return xp.take(self, flat, axis=axis)
+@table.kernel("index_select", half="native", check=True)
+def index_select(xp: Namespace, self: Any, dim: int, index: Any) -> Any:
+    if not self.ndim:
+        expect_in_range(xp, index, 1, 0)
+        return xp.copy(self)
+    axis, flat = xp.axis(dim, self.ndim), xp.reshape(xp.to_int64(index), (-1,))
+    outside = (flat < 0) | (flat >= self.shape[axis])
+    if bool(xp.any(outside)):
+        wrong = int(flat[int(xp.argmax(xp.astype(outside, xp.uint8)))])
+        raise errors.IndexValueError(
+            f"index_select(): index {wrong} is out of range for a dimension of size {self.shape[axis]}"
+        )
+    return xp.take(self, flat, axis=axis)
 
 
 # --- in full ---------------------------------------------------------------------------------------------------
 
 
-def _full(builder: KernelBuilder) -> None:
-    xp = builder.xp
+def integers(xp: Namespace, self: Any, indices: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Return one array of integers (or None) for each dimension, masks as the places of their true elements.
 
-    def integers(self: Any, indices: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Return one array of integers (or None) for each dimension, masks as the places of their true elements.
-
-        Masks without dimensions select all or nothing: each is one more array, of one element or none.
-        """
-        found: list[Any] = []
-        whole: list[Any] = []
-        for item in indices:
-            if item is None:
-                found.append(None)
+    Masks without dimensions select all or nothing: each is one more array, of one element or none.
+    """
+    found: list[Any] = []
+    whole: list[Any] = []
+    for item in indices:
+        if item is None:
+            found.append(None)
+            continue
+        if item.dtype == xp.uint8:
+            warn_user("indexing with dtype uint8 is deprecated, use a dtype bool instead")
+        if xp.is_kind(item, "bool") or item.dtype == xp.uint8:
+            shape = tuple(self.shape[len(found) : len(found) + item.ndim])
+            if tuple(item.shape) != shape:
+                raise IndexError("a mask of another shape")
+            if not item.ndim:
+                whole.append(xp.zeros((int(bool(item)),), dtype=xp.int64))
                 continue
-            if item.dtype == xp.uint8:
-                warn_user("indexing with dtype uint8 is deprecated, use a dtype bool instead")
-            if builder.is_kind(item, "bool") or item.dtype == xp.uint8:
-                shape = tuple(self.shape[len(found) : len(found) + item.ndim])
-                if tuple(item.shape) != shape:
-                    raise IndexError("a mask of another shape")
-                if not item.ndim:
-                    whole.append(xp.zeros((int(bool(item)),), dtype=xp.int64))
-                    continue
-                found += builder.nonzero(item if builder.is_kind(item, "bool") else item != 0)
-                continue
-            if len(found) >= self.ndim or not builder.is_kind(item, "integral"):
-                raise IndexError("too many indices, or one that is not an integer")
-            size, index = self.shape[len(found)], builder.int64(item)
-            expect_in_range(builder, index, size, len(found), -size)
-            found.append(xp.where(index < 0, index + size, index))
-        if len(found) > self.ndim:
-            raise IndexError("too many indices")
-        return found + [None] * (self.ndim - len(found)), whole
+            found += xp.nonzero_positions(item if xp.is_kind(item, "bool") else item != 0)
+            continue
+        if len(found) >= self.ndim or not xp.is_kind(item, "integral"):
+            raise IndexError("too many indices, or one that is not an integer")
+        size, index = self.shape[len(found)], xp.to_int64(item)
+        expect_in_range(xp, index, size, len(found), -size)
+        found.append(xp.where(index < 0, index + size, index))
+    if len(found) > self.ndim:
+        raise IndexError("too many indices")
+    return found + [None] * (self.ndim - len(found)), whole
 
-    def places(self: Any, indices: Sequence[Any]) -> Any:
-        """Return the flat places of an index, in the shape of its result."""
-        found, whole = integers(self, indices)
-        given = [d for d, item in enumerate(found) if item is not None]
-        joined = xp.broadcast_arrays(*(found[d] for d in given), *whole) if given or whole else []
-        common = tuple(joined[0].shape) if joined else ()
-        # Neighbouring index arrays put their dimensions where they are, others in front.
-        together = given == list(range(given[0], given[-1] + 1)) if given else True
-        before = given[0] if given and together else 0
-        kept = [d for d in range(self.ndim) if found[d] is None]
-        ahead = [d for d in kept if d < before]
-        shape = (*(self.shape[d] for d in ahead), *common, *(self.shape[d] for d in kept if d not in ahead))
-        strides, total = strides_of(self.shape), xp.zeros(shape, dtype=xp.int64)
-        for position, d in enumerate(given):
-            total = total + xp.reshape(
-                joined[position] * strides[d], common + (1,) * (len(shape) - len(ahead) - len(common))
-            )
-        axes = [*range(len(ahead)), *range(len(ahead) + len(common), len(shape))]
-        for axis, d in zip(axes, kept, strict=True):
-            along = builder.arange(self.shape[d]) * strides[d]
-            total = total + xp.reshape(along, tuple(-1 if k == axis else 1 for k in range(len(shape))))
-        return total
 
-    builder.kernel(
-        "index", lambda self, indices: take_flat(builder, self, places(self, indices)), half="native"
-    )
+def indexed_places(xp: Namespace, self: Any, indices: Sequence[Any]) -> Any:
+    """Return the flat places of an index, in the shape of its result."""
+    found, whole = integers(xp, self, indices)
+    given = [d for d, item in enumerate(found) if item is not None]
+    joined = xp.broadcast_arrays(*(found[d] for d in given), *whole) if given or whole else []
+    common = tuple(joined[0].shape) if joined else ()
+    # Neighbouring index arrays put their dimensions where they are, others in front.
+    together = given == list(range(given[0], given[-1] + 1)) if given else True
+    before = given[0] if given and together else 0
+    kept = [d for d in range(self.ndim) if found[d] is None]
+    ahead = [d for d in kept if d < before]
+    shape = (*(self.shape[d] for d in ahead), *common, *(self.shape[d] for d in kept if d not in ahead))
+    strides, total = strides_of(self.shape), xp.zeros(shape, dtype=xp.int64)
+    for position, d in enumerate(given):
+        total = total + xp.reshape(
+            joined[position] * strides[d], common + (1,) * (len(shape) - len(ahead) - len(common))
+        )
+    axes = [*range(len(ahead)), *range(len(ahead) + len(common), len(shape))]
+    for axis, d in zip(axes, kept, strict=True):
+        along = xp.positions(self.shape[d]) * strides[d]
+        total = total + xp.reshape(along, tuple(-1 if k == axis else 1 for k in range(len(shape))))
+    return total
 
-    @builder.kernel("index_put")  # halves are widened: sums in half precision stop growing
-    def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Any:
-        where = places(self, indices)
-        while values.ndim > where.ndim and values.shape[0] == 1:
-            values = values[0, ...]
-        given, wanted = tuple(values.shape), tuple(where.shape)
-        fits = all(n in (1, size) for n, size in zip(reversed(given), reversed(wanted), strict=False))
-        if len(given) > len(wanted) or not fits:
-            raise errors.ShapeError(
-                f"values of shape {list(given)} do not broadcast to the shape {list(wanted)} that the indices select"
-            )
-        values = xp.broadcast_to(values, wanted)
-        return put_flat(builder, self, where, values, adding(builder, self) if accumulate else None)
+
+table.kernel(
+    "index", lambda xp, self, indices: take_flat(xp, self, indexed_places(xp, self, indices)), half="native"
+)
+
+
+@table.kernel("index_put")  # halves are widened: sums in half precision stop growing
+def index_put(xp: Namespace, self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Any:
+    where = indexed_places(xp, self, indices)
+    while values.ndim > where.ndim and values.shape[0] == 1:
+        values = values[0, ...]
+    given, wanted = tuple(values.shape), tuple(where.shape)
+    fits = all(n in (1, size) for n, size in zip(reversed(given), reversed(wanted), strict=False))
+    if len(given) > len(wanted) or not fits:
+        raise errors.ShapeError(
+            f"values of shape {list(given)} do not broadcast to the shape {list(wanted)} that the indices select"
+        )
+    values = xp.broadcast_to(values, wanted)
+    return put_flat(xp, self, where, values, adding(xp, self) if accumulate else None)
 
 
 # --- masks -----------------------------------------------------------------------------------------------------
 
 
-def _masks(builder: KernelBuilder) -> None:
-    xp = builder.xp
+@table.kernel("masked_fill", half="native")
+def masked_fill(xp: Namespace, self: Any, mask: Any, value: Any) -> Any:
+    if not xp.is_kind(mask, "bool"):
+        raise TypeError("a mask holds bools")
+    if xp.is_array(value):
+        if value.ndim:
+            raise ValueError("one value")
+        value = value if value.dtype == self.dtype else xp.backend.item(value)
+    if not xp.is_array(value):
+        value = fitted_number(value, xp.dtype_of(self))
+    return xp.where(mask, xp.operand(value, self), self)
 
-    @builder.kernel("masked_fill", half="native")
-    def masked_fill(self: Any, mask: Any, value: Any) -> Any:
-        if not builder.is_kind(mask, "bool"):
-            raise TypeError("a mask holds bools")
-        if builder.is_array(value):
-            if value.ndim:
-                raise ValueError("one value")
-            value = value if value.dtype == self.dtype else builder.backend.item(value)
-        if not builder.is_array(value):
-            value = fitted_number(value, builder.dtype(self))
-        return xp.where(mask, builder.operand(value, self), self)
 
-    @builder.kernel("nonzero", half="native")
-    def nonzero(self: Any) -> Any:
-        if not self.ndim:
-            return xp.zeros((int(bool(self)), 0), dtype=xp.int64)
-        truth = self if builder.is_kind(self, "bool") else self != builder.operand(0, self)
-        return xp.stack(list(builder.nonzero(truth)), axis=1)
+@table.kernel("nonzero", half="native")
+def nonzero(xp: Namespace, self: Any) -> Any:
+    if not self.ndim:
+        return xp.zeros((int(bool(self)), 0), dtype=xp.int64)
+    truth = self if xp.is_kind(self, "bool") else self != xp.operand(0, self)
+    return xp.stack(list(xp.nonzero_positions(truth)), axis=1)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tt.backends.array_api.kernel_builder import KernelBuilder
+from tt.backends.array_api.namespace import Namespace
+from tt.backends.array_api.table import NamespaceTable
 from tt.core.library import errors, reserve, warn_user
 
 __all__ = [
@@ -20,20 +21,28 @@ __all__ = [
     "MULTIPLIERS",
     "ROUNDS",
     "UNIT_BITS",
-    "add_kernels",
     "check_integers",
     "check_normal",
     "check_permutation",
     "check_probability",
     "check_uniform",
     "philox",
+    "table",
     "threshold",
     "words_of",
 ]
 
+table = NamespaceTable()
+
+Draw = Callable[[Namespace, Any, int, str], Any]
+"""Draws numbers of a dtype, given a generator, how many, and the name of the dtype."""
+
 MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)
 KEY_STEPS: Final = (0x9E3779B9, 0xBB67AE85)
 ROUNDS: Final = 10
+PARTS: Final = {"complex64": "float32", "complex128": "float64"}
+"""The dtype of the real and the imaginary part of each complex dtype."""
+
 _LOW: Final = 0xFFFFFFFF
 _SIGN: Final = -(2**63)
 
@@ -193,159 +202,162 @@ def struct_float32(value: float) -> float:
 # --- kernels ---------------------------------------------------------------------------------------------------
 
 
-class Draws:
-    """Draws numbers of each kind for one backend."""
+def word(xp: Namespace) -> Any:
+    """Return the dtype of words: uint64, or int64 where the library does not compute with it."""
+    return xp.uint64 if xp.backend.has_dtype("uint64") else xp.int64
 
-    def __init__(self, builder: KernelBuilder) -> None:
-        self.builder, self.xp = builder, builder.xp
 
-    @property
-    def word(self) -> Any:
-        """The dtype of words: uint64, or int64 where the library does not compute with it."""
-        return self.xp.uint64 if self.builder.backend.has_dtype("uint64") else self.xp.int64
+def words(xp: Namespace, generator: Any, count: int) -> Any:
+    """Return so many words of a generator."""
+    seed, offset = reserve(generator, -(-count // 4), xp.backend.device_type)
+    return words_of(xp, seed, offset, count, word(xp))
 
-    def words(self, generator: Any, count: int) -> Any:
-        """Return so many words of a generator."""
-        seed, offset = reserve(generator, -(-count // 4), self.builder.backend.device_type)
-        return words_of(self.xp, seed, offset, count, self.word)
 
-    def halves(self, values: Any) -> tuple[Any, Any]:
-        """Return every other value: the first, third, ... and the second, fourth, ..."""
-        pairs = self.xp.reshape(values, (values.shape[0] // 2, 2))
-        return pairs[:, 0], pairs[:, 1]
+def halves(xp: Namespace, values: Any) -> tuple[Any, Any]:
+    """Return every other value: the first, third, ... and the second, fourth, ..."""
+    pairs = xp.reshape(values, (values.shape[0] // 2, 2))
+    return pairs[:, 0], pairs[:, 1]
 
-    def long_words(self, generator: Any, count: int) -> Any:
-        """Return so many words of 64 bits, the low half first; int64 values from 2**63 on are negative."""
-        low, high = self.halves(self.words(generator, 2 * count))
-        return low | (high << 32)
 
-    def bits53(self, generator: Any, count: int) -> Any:
-        """Return the upper 53 bits of so many words of 64 bits."""
-        low, high = self.halves(self.words(generator, 2 * count))
-        return (high << 21) | (low >> 11)
+def long_words(xp: Namespace, generator: Any, count: int) -> Any:
+    """Return so many words of 64 bits, the low half first; int64 values from 2**63 on are negative."""
+    low, high = halves(xp, words(xp, generator, 2 * count))
+    return low | (high << 32)
 
-    def remainders(self, generator: Any, count: int, span: int) -> Any:
-        """Return so many words of 64 bits modulo a span above 2**32."""
-        xp = self.xp
-        if self.word != xp.int64:
-            return self.long_words(generator, count) % xp.asarray(span, dtype=self.word)
-        low, rest = self.halves(self.words(generator, 2 * count))
-        if span <= 2**62:  # long division, bit by bit: the rest and its double stay below 2**63
-            for bit in range(31, -1, -1):
-                rest = (rest << 1) | ((low >> bit) & 1)
-                rest = xp.where(rest >= span, rest - span, rest)
-            return rest
-        rest = low | (rest << 32)
-        for _ in range(3):  # the span is taken off as often as it can be; compared without sign
-            rest = xp.where(rest ^ _SIGN >= signed(span) ^ _SIGN, rest - signed(span), rest)
+
+def bits53(xp: Namespace, generator: Any, count: int) -> Any:
+    """Return the upper 53 bits of so many words of 64 bits."""
+    low, high = halves(xp, words(xp, generator, 2 * count))
+    return (high << 21) | (low >> 11)
+
+
+def remainders(xp: Namespace, generator: Any, count: int, span: int) -> Any:
+    """Return so many words of 64 bits modulo a span above 2**32."""
+    if word(xp) != xp.int64:
+        return long_words(xp, generator, count) % xp.asarray(span, dtype=word(xp))
+    low, rest = halves(xp, words(xp, generator, 2 * count))
+    if span <= 2**62:  # long division, bit by bit: the rest and its double stay below 2**63
+        for bit in range(31, -1, -1):
+            rest = (rest << 1) | ((low >> bit) & 1)
+            rest = xp.where(rest >= span, rest - span, rest)
         return rest
-
-    def units(self, generator: Any, count: int, name: str) -> Any:
-        """Return numbers between 0 and 1 of a floating point dtype."""
-        xp, dtype, bits = self.xp, getattr(self.xp, name), UNIT_BITS[name]
-        if name == "float64":
-            return xp.astype(self.bits53(generator, count), dtype) * 2.0**-bits
-        return xp.astype(self.words(generator, count) >> (32 - bits), dtype) * 2.0**-bits
-
-    def normals(self, generator: Any, count: int, name: str) -> Any:
-        """Return numbers of the standard normal distribution in float32 or float64 (Box and Muller)."""
-        xp, dtype = self.xp, getattr(self.xp, name)
-        pairs = -(-count // 2)
-        if name == "float64":
-            words = xp.astype(self.bits53(generator, 2 * pairs), dtype) * 2.0**-53
-            first, angle = self.halves(words)
-            first, angle = first + 2.0**-54, angle * (2 * math.pi)
-        else:
-            words = xp.astype(self.words(generator, 2 * pairs), dtype)
-            first, angle = self.halves(words)
-            first, angle = first * 2.0**-32 + 2.0**-33, angle * (2 * math.pi * 2.0**-32)
-        radius = xp.sqrt(-2.0 * xp.log(first))
-        both = xp.stack([radius * xp.cos(angle), radius * xp.sin(angle)], axis=-1)
-        return xp.reshape(both, (-1,))[:count]
+    rest = low | (rest << 32)
+    for _ in range(3):  # the span is taken off as often as it can be; compared without sign
+        rest = xp.where(rest ^ _SIGN >= signed(span) ^ _SIGN, rest - signed(span), rest)
+    return rest
 
 
-def add_kernels(builder: KernelBuilder) -> None:
-    """Add the kernels of this family."""
-    xp, draws = builder.xp, Draws(builder)
-    parts = {"complex64": "float32", "complex128": "float64"}
+def units(xp: Namespace, generator: Any, count: int, name: str) -> Any:
+    """Return numbers between 0 and 1 of a floating point dtype."""
+    dtype, bits = getattr(xp, name), UNIT_BITS[name]
+    if name == "float64":
+        return xp.astype(bits53(xp, generator, count), dtype) * 2.0**-bits
+    return xp.astype(words(xp, generator, count) >> (32 - bits), dtype) * 2.0**-bits
 
-    def name_of(dtype: Any) -> str:
-        """Return the name of a dtype; compared, not looked up, since NumPy's equal ones have other hashes."""
-        return next(
-            name for name in (*UNIT_BITS, *parts) if builder.has(name) and builder.find(name) == dtype
-        )
 
-    def size_of(size: Sequence[int]) -> int:
-        if any(n < 0 for n in size):
-            raise ValueError("a size is negative")
-        return builder.product(size)
+def normals(xp: Namespace, generator: Any, count: int, name: str) -> Any:
+    """Return numbers of the standard normal distribution (Box and Muller), in float32 for shorter dtypes."""
+    pairs = -(-count // 2)
+    if name == "float64":
+        first, angle = halves(xp, xp.astype(bits53(xp, generator, 2 * pairs), xp.float64) * 2.0**-53)
+        first, angle = first + 2.0**-54, angle * (2 * math.pi)
+    else:
+        first, angle = halves(xp, xp.astype(words(xp, generator, 2 * pairs), xp.float32))
+        first, angle = first * 2.0**-32 + 2.0**-33, angle * (2 * math.pi * 2.0**-32)
+    radius = xp.sqrt(-2.0 * xp.log(first))
+    both = xp.stack([radius * xp.cos(angle), radius * xp.sin(angle)], axis=-1)
+    return xp.reshape(both, (-1,))[:count]
 
-    def shaped(values: Any, size: Sequence[int], dtype: Any) -> Any:
-        return xp.reshape(xp.astype(values, dtype, copy=False), tuple(size))
 
-    def filled(draw: Any, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0) -> Any:
-        """Return drawn numbers; of complex dtypes real and imaginary part by turns."""
-        name = name_of(dtype)
-        if name in parts:
-            real, imag = draws.halves(draw(generator, 2 * size_of(size), parts[name]) * scale)
-            return shaped(xp.astype(real, dtype) + xp.astype(imag, dtype) * 1j, size, dtype)
-        return shaped(draw(generator, size_of(size), name), size, dtype)
+def name_of(xp: Namespace, dtype: Any) -> str:
+    """Return the name of a dtype; compared, not looked up, since NumPy's equal ones have other hashes."""
+    return next(name for name in (*UNIT_BITS, *PARTS) if xp.has(name) and xp.find(name) == dtype)
 
-    def normals(generator: Any, count: int, name: str) -> Any:
-        return draws.normals(generator, count, "float64" if name == "float64" else "float32")
 
-    # --- of a size ---
+def size_of(xp: Namespace, size: Sequence[int]) -> int:
+    """Return the number of elements."""
+    if any(n < 0 for n in size):
+        raise ValueError("a size is negative")
+    return xp.product(size)
 
-    builder.kernel("rand", lambda size, generator, dtype: filled(draws.units, size, generator, dtype),
-               dtypes="floating_complex")  # fmt: skip
-    builder.kernel("randn", lambda size, generator, dtype: filled(normals, size, generator, dtype, math.sqrt(0.5)),
-               dtypes="floating_complex")  # fmt: skip
 
-    @builder.kernel("randint.low", dtypes="real")
-    def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Any:
-        limits = (
-            (0, 1)
-            if xp.isdtype(dtype, "bool")
-            else HALF
-            if xp.isdtype(dtype, "real floating") and name_of(dtype) == "float16"
-            else None
-        )
-        if xp.isdtype(dtype, "integral"):
-            limits = int(xp.iinfo(dtype).min), int(xp.iinfo(dtype).max)
-        check_integers(low, high, limits, name_of(dtype) if xp.isdtype(dtype, "real floating") else None)
-        span, count = high - low, size_of(size)
-        if span <= 2**32:
-            values = multiply(xp, draws.words(generator, count), span)[0]
-        else:
-            values = draws.remainders(generator, count, span)
-        # Added modulo 2**64, so that every low and high has a way to be added.
-        if draws.word == xp.int64:
-            return shaped(values + signed(low), size, dtype)
-        values = values + xp.asarray(low % 2**64, dtype=xp.uint64)
-        return shaped(xp.astype(values, xp.int64) if low < 0 else values, size, dtype)
+def shaped(xp: Namespace, values: Any, size: Sequence[int], dtype: Any) -> Any:
+    """Return values in a shape and a dtype."""
+    return xp.reshape(xp.astype(values, dtype, copy=False), tuple(size))
 
-    @builder.kernel("randperm", dtypes="real_number", needs="argsort")
-    def randperm(n: int, generator: Any, dtype: Any) -> Any:
-        check_permutation(
-            n, int(xp.iinfo(dtype).max) if builder.is_dtype(dtype, "integral") else name_of(dtype)
-        )
-        words = draws.long_words(generator, n)
-        words = words ^ _SIGN if draws.word == xp.int64 else words  # in the order of the numbers without sign
-        return xp.astype(xp.argsort(words, stable=True), dtype, copy=False)
 
-    # --- like a tensor ---
+def filled(
+    xp: Namespace, draw: Draw, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0
+) -> Any:
+    """Return drawn numbers; of complex dtypes real and imaginary part by turns."""
+    name = name_of(xp, dtype)
+    if name in PARTS:
+        real, imag = halves(xp, draw(xp, generator, 2 * size_of(xp, size), PARTS[name]) * scale)
+        return shaped(xp, xp.astype(real, dtype) + xp.astype(imag, dtype) * 1j, size, dtype)
+    return shaped(xp, draw(xp, generator, size_of(xp, size), name), size, dtype)
 
-    @builder.kernel("bernoulli.p")
-    def bernoulli_p(self: Any, p: float, generator: Any) -> Any:
-        check_probability(p)
-        return shaped(draws.words(generator, size_of(self.shape)) < threshold(p), self.shape, self.dtype)
 
-    @builder.kernel("normal", dtypes="floating_complex", half="native")
-    def normal(self: Any, mean: float, std: float, generator: Any) -> Any:
-        check_normal(std)
-        return filled(normals, tuple(self.shape), generator, self.dtype, math.sqrt(0.5)) * std + mean
+# --- of a size ---
 
-    @builder.kernel("uniform", dtypes="floating_complex", half="native")
-    def uniform(self: Any, from_: float, to: float, generator: Any) -> Any:
-        check_uniform(from_, to, name_of(self.dtype))
-        return filled(draws.units, tuple(self.shape), generator, self.dtype) * (to - from_) + from_
+
+@table.kernel("rand", dtypes="floating_complex")
+def rand(xp: Namespace, size: Sequence[int], generator: Any, dtype: Any) -> Any:
+    return filled(xp, units, size, generator, dtype)
+
+
+@table.kernel("randn", dtypes="floating_complex")
+def randn(xp: Namespace, size: Sequence[int], generator: Any, dtype: Any) -> Any:
+    return filled(xp, normals, size, generator, dtype, math.sqrt(0.5))
+
+
+@table.kernel("randint.low", dtypes="real")
+def randint(xp: Namespace, low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Any:
+    limits = (
+        (0, 1)
+        if xp.isdtype(dtype, "bool")
+        else HALF
+        if xp.isdtype(dtype, "real floating") and name_of(xp, dtype) == "float16"
+        else None
+    )
+    if xp.isdtype(dtype, "integral"):
+        limits = int(xp.iinfo(dtype).min), int(xp.iinfo(dtype).max)
+    check_integers(low, high, limits, name_of(xp, dtype) if xp.isdtype(dtype, "real floating") else None)
+    span, count = high - low, size_of(xp, size)
+    if span <= 2**32:
+        values = multiply(xp, words(xp, generator, count), span)[0]
+    else:
+        values = remainders(xp, generator, count, span)
+    # Added modulo 2**64, so that every low and high has a way to be added.
+    if word(xp) == xp.int64:
+        return shaped(xp, values + signed(low), size, dtype)
+    values = values + xp.asarray(low % 2**64, dtype=xp.uint64)
+    return shaped(xp, xp.astype(values, xp.int64) if low < 0 else values, size, dtype)
+
+
+@table.kernel("randperm", dtypes="real_number", needs="argsort")
+def randperm(xp: Namespace, n: int, generator: Any, dtype: Any) -> Any:
+    check_permutation(n, int(xp.iinfo(dtype).max) if xp.isdtype(dtype, "integral") else name_of(xp, dtype))
+    keys = long_words(xp, generator, n)
+    keys = keys ^ _SIGN if word(xp) == xp.int64 else keys  # in the order of the numbers without sign
+    return xp.astype(xp.argsort(keys, stable=True), dtype, copy=False)
+
+
+# --- like a tensor ---
+
+
+@table.kernel("bernoulli.p")
+def bernoulli_p(xp: Namespace, self: Any, p: float, generator: Any) -> Any:
+    check_probability(p)
+    return shaped(xp, words(xp, generator, size_of(xp, self.shape)) < threshold(p), self.shape, self.dtype)
+
+
+@table.kernel("normal", dtypes="floating_complex", half="native")
+def normal(xp: Namespace, self: Any, mean: float, std: float, generator: Any) -> Any:
+    check_normal(std)
+    return filled(xp, normals, tuple(self.shape), generator, self.dtype, math.sqrt(0.5)) * std + mean
+
+
+@table.kernel("uniform", dtypes="floating_complex", half="native")
+def uniform(xp: Namespace, self: Any, from_: float, to: float, generator: Any) -> Any:
+    check_uniform(from_, to, name_of(xp, self.dtype))
+    return filled(xp, units, tuple(self.shape), generator, self.dtype) * (to - from_) + from_

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.array_api.copies import expect_one_element
-from tt.backends.array_api.kernel_builder import ORDERS
+from tt.backends.array_api.namespace import ORDERS
 from tt.backends.cpu.backend import (
     Array,
     cast,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.array_api.kernel_builder import ORDERS
+from tt.backends.array_api.namespace import ORDERS
 from tt.backends.array_api.shaping import expanded_shape
 from tt.backends.cpu.backend import (
     Array,

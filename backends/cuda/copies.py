@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tt.backends.array_api.kernel_builder import ORDERS
+from tt.backends.array_api.namespace import ORDERS
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.elementwise import POINTWISE, Layout, collapse, run
 from tt.backends.cuda.pointwise.arithmetic import fill

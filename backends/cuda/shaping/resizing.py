@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt.backends.array_api.kernel_builder import ORDERS
+from tt.backends.array_api.namespace import ORDERS
 from tt.backends.cuda.copies import copy_into
 from tt.backends.cuda.handle import StridedHandle
 from tt.core.library import KernelTable, contiguous_strides

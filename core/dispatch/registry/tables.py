@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, TypeVar
 
 from tt.core.errors import ArgumentError, ValueRangeError
@@ -97,6 +97,8 @@ class Kernel:
 
 @cache
 def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    if type(function) is MethodType:
+        return _parameter_names(function.__func__)[1:]
     code = function.__code__ if type(function) is FunctionType else None
     if (
         code is None

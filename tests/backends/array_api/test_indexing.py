@@ -36,6 +36,6 @@ def test_memory_that_runs_out_is_no_wrong_shape():
     names = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
     with device(SimpleNamespace(**names), "failing") as backend:
         x, index, value = (tt.tensor(data, device="failing") for data in ([0.0, 0.0], [1], [1.0]))
-        backend.xp.broadcast_to = fail
+        backend.kernel_namespace.broadcast_to = fail
         with pytest.raises(MemoryError):
             x[index] = value
