@@ -9,6 +9,7 @@ from typing import Any
 
 import tt
 from tt.nn.modules.container import ModuleDict, ModuleList
+from tt.nn.modules.conversion import swaps_tensors
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
 
@@ -55,9 +56,16 @@ def _register(module: Module, name: str, tensor: Any) -> None:
 
 
 def _set(dest: Any, src: tt.Tensor) -> None:
-    """Give a tensor the data of another one, of whatever shape."""
-    if dest is not src:
-        dest.data = src.detach()
+    """Give a tensor the data of another one, of whatever shape, and its class if tensors are swapped."""
+    if dest is src:
+        return
+    data = src.detach()
+    if swaps_tensors():
+        tt.utils.swap_tensors(
+            dest, Parameter(data, dest.requires_grad) if isinstance(dest, Parameter) else data
+        )
+    else:
+        dest.data = data
 
 
 def _check(what: str, got: Any, like_dtype: Any, like_shape: Any = None) -> None:

@@ -95,6 +95,35 @@ def test_copies_and_pickles():
         pickle.dumps(layer)
 
 
+@pytest.mark.parametrize("swap", [False, True])
+def test_an_original_gets_the_class_of_the_inverse_if_tensors_are_swapped(swap):
+    class Marked(tt.Tensor):
+        pass
+
+    class Mark(nn.Module):
+        def forward(self, x):
+            return x
+
+        def right_inverse(self, x):
+            return x.as_subclass(Marked)
+
+    layer = nn.Linear(2, 2)
+    layer.register_buffer("mean", tt.ones(2))
+    before = layer.weight
+    tt.__future__.set_swap_module_params_on_conversion(swap)
+    try:
+        for name in ("weight", "mean"):
+            parametrize.register_parametrization(layer, name, Mark())
+    finally:
+        tt.__future__.set_swap_module_params_on_conversion(False)
+    weight, mean = (layer.parametrizations[name].original for name in ("weight", "mean"))
+    assert type(weight) is (Marked if swap else nn.Parameter) and type(mean) is (
+        Marked if swap else tt.Tensor
+    )
+    assert weight is before and isinstance(weight, nn.Parameter)
+    assert weight.requires_grad and not mean.requires_grad and mean.tolist() == [1, 1]
+
+
 def test_transfer():
     source = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Twice())
     target = parametrize.transfer_parametrizations_and_params(source, nn.Linear(2, 2))
