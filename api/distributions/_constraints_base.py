@@ -78,7 +78,7 @@ class _Dependent(Constraint):
         )
 
 
-def is_dependent(constraint: Any) -> bool:
+def is_dependent(constraint: object) -> bool:
     """Return whether a constraint depends on other parameters.
 
     Examples
@@ -114,7 +114,7 @@ class _DependentProperty(property, _Dependent):
 class _IndependentConstraint(Constraint):
     """Values whose last dimensions belong to one value, which is in the set if all its parts are."""
 
-    def __init__(self, base_constraint: Any, reinterpreted_batch_ndims: Any) -> None:
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: Any) -> None:
         _expect_constraints("independent", [base_constraint])
         if not isinstance(reinterpreted_batch_ndims, int) or reinterpreted_batch_ndims < 0:
             raise tt.errors.ValueRangeError(
@@ -156,7 +156,7 @@ class MixtureSameFamilyConstraint(Constraint):
     tensor([ True, False])
     """
 
-    def __init__(self, base_constraint: Any) -> None:
+    def __init__(self, base_constraint: Constraint) -> None:
         _expect_constraints("MixtureSameFamilyConstraint", [base_constraint])
         self.base_constraint = base_constraint
         super().__init__()
@@ -211,7 +211,7 @@ class _Cat(Constraint):
 
     @property
     def event_dim(self) -> int:
-        return max(c.event_dim for c in self.cseq)
+        return max(int(c.event_dim) for c in self.cseq)
 
     def check(self, value: tt.Tensor) -> tt.Tensor:
         _expect_dim(value, self.dim)
@@ -237,7 +237,7 @@ class _Stack(Constraint):
 
     @property
     def event_dim(self) -> int:
-        dim = max(c.event_dim for c in self.cseq)
+        dim = max(int(c.event_dim) for c in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim
 
     def check(self, value: tt.Tensor) -> tt.Tensor:

@@ -6,6 +6,8 @@ import math
 
 import tt
 from tt.distributions import constraints
+from tt.distributions.cauchy import Cauchy
+from tt.distributions.normal import Normal
 from tt.distributions.transformed_distribution import TransformedDistribution
 
 __all__ = ["Folded"]
@@ -17,6 +19,7 @@ class Folded(TransformedDistribution):
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
+    base_dist: Normal | Cauchy
 
     @property
     def scale(self) -> tt.Tensor:

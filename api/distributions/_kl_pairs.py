@@ -16,10 +16,11 @@ from tt.distributions.bernoulli import Bernoulli
 from tt.distributions.beta import Beta
 from tt.distributions.binomial import Binomial
 from tt.distributions.continuous_bernoulli import ContinuousBernoulli
+from tt.distributions.distribution import Distribution
 from tt.distributions.exponential import Exponential
 from tt.distributions.gamma import Gamma
 from tt.distributions.gumbel import Gumbel
-from tt.distributions.kl import register_kl
+from tt.distributions.kl import Formula, register_kl
 from tt.distributions.laplace import Laplace
 from tt.distributions.normal import Normal
 from tt.distributions.pareto import Pareto
@@ -32,7 +33,7 @@ __all__: list[str] = []
 # --- p has values that q never has -----------------------------------------------------------------------------
 
 
-def _infinite(p: Any, q: Any) -> Any:
+def _infinite(p: Distribution, q: Distribution) -> tt.Tensor:
     shape = tt.broadcast_shapes(p.batch_shape, q.batch_shape)
     return p.mean.new_full(shape, math.inf)
 
@@ -58,26 +59,26 @@ for _p, _qs in _PAIRS:
 # --- the parts of p that have no finite moments, or lie outside of q's support ---------------------------------
 
 
-def _nothing(p: Any, q: Any) -> Any:
+def _nothing(p: Distribution, q: Distribution) -> bool:
     return False
 
 
-def _unless_positive(p: Any, q: Any) -> Any:
+def _unless_positive(p: Uniform, q: Distribution) -> tt.Tensor:
     return p.low < 0
 
 
-def _beyond_unit(p: Any, q: Any) -> Any:
+def _beyond_unit(p: Uniform, q: Distribution) -> tt.Tensor:
     return (p.high > 1) | (p.low < 0)
 
 
-def _unless_within(p: Any, q: Any) -> Any:
+def _unless_within(p: Distribution, q: Uniform) -> tt.Tensor:
     return (q.low > 0) | (q.high < 1)
 
 
-def _register(p: type, q: type, formula: Callable[[Any, Any], Any], outside: Any = _nothing) -> None:
+def _register(p: type, q: type, formula: Formula, outside: Callable[[Any, Any], Any] = _nothing) -> None:
     """Register a formula that is infinite where a condition holds."""
 
-    def divergence(p: Any, q: Any) -> Any:
+    def divergence(p: Distribution, q: Distribution) -> tt.Tensor:
         result = formula(p, q) - p.entropy()
         return result if outside is _nothing else tt.where(outside(p, q), math.inf, result)
 
@@ -87,7 +88,7 @@ def _register(p: type, q: type, formula: Callable[[Any, Any], Any], outside: Any
 # --- minus the mean of log q, for each q -----------------------------------------------------------------------
 
 
-def _to_normal(p: Any, q: Any) -> Any:
+def _to_normal(p: Distribution, q: Normal) -> tt.Tensor:
     squares = (p.variance + (p.mean - q.loc).square()) / q.scale.square()
     return 0.5 * (math.log(2 * math.pi) + squares) + q.scale.log()
 
@@ -97,7 +98,7 @@ for _type in (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Un
 _register(Pareto, Normal, _to_normal, lambda p, q: p.alpha <= 2)
 
 
-def _to_exponential(p: Any, q: Any) -> Any:
+def _to_exponential(p: Distribution, q: Exponential) -> tt.Tensor:
     return q.rate * p.mean - q.rate.log()
 
 
@@ -107,7 +108,7 @@ _register(Pareto, Exponential, _to_exponential, lambda p, q: p.alpha <= 1)
 _register(Uniform, Exponential, _to_exponential, _unless_positive)
 
 
-def _to_continuous_bernoulli(p: Any, q: Any) -> Any:
+def _to_continuous_bernoulli(p: Distribution, q: ContinuousBernoulli) -> tt.Tensor:
     return -p.mean * q.logits - tt.log1p(-q.probs) - q._log_norm()
 
 
@@ -115,14 +116,14 @@ _register(Beta, ContinuousBernoulli, _to_continuous_bernoulli)
 _register(Uniform, ContinuousBernoulli, _to_continuous_bernoulli, _beyond_unit)
 
 
-def _to_uniform(p: Any, q: Any) -> Any:
+def _to_uniform(p: Distribution, q: Uniform) -> tt.Tensor:
     return tt.log(q.high - q.low)
 
 
 _register(Beta, Uniform, _to_uniform, _unless_within)
 _register(ContinuousBernoulli, Uniform, _to_uniform, _unless_within)
 
-_LOGARITHM: dict[type, Callable[[Any], Any]] = {
+_LOGARITHM: dict[type, Callable[[Any], tt.Tensor]] = {
     Beta: lambda p: tt.digamma(p.concentration1) - tt.digamma(p.concentration1 + p.concentration0),
     Exponential: lambda p: -p.rate.log() - euler_constant,
     Pareto: lambda p: p.scale.log() + p.alpha.reciprocal(),
@@ -131,12 +132,12 @@ _LOGARITHM: dict[type, Callable[[Any], Any]] = {
 """The mean of the logarithm of p's values."""
 
 
-def _to_gamma(p: Any, q: Any) -> Any:
+def _to_gamma(p: Distribution, q: Gamma) -> tt.Tensor:
     log_norm = tt.lgamma(q.concentration) - q.concentration * q.rate.log()
     return log_norm - (q.concentration - 1) * _LOGARITHM[_family(p)](p) + q.rate * p.mean
 
 
-def _family(p: Any) -> type:
+def _family(p: Distribution) -> type:
     return next(cls for cls in type(p).__mro__ if cls in _LOGARITHM or cls in _LOG_MGF)
 
 
@@ -152,7 +153,7 @@ _register(
     lambda p, q: p.low < q.scale,
 )
 
-_LOG_MGF: dict[type, Callable[[Any, Any], Any]] = {
+_LOG_MGF: dict[type, Formula] = {
     Exponential: lambda p, t: -tt.log1p(-t / p.rate),
     Gamma: lambda p, t: -p.concentration * tt.log1p(-t / p.rate),
     Normal: lambda p, t: t * p.loc + 0.5 * (t * p.scale).square(),
@@ -161,7 +162,7 @@ _LOG_MGF: dict[type, Callable[[Any, Any], Any]] = {
 """The logarithm of the mean of exp(t x)."""
 
 
-def _to_gumbel(p: Any, q: Any) -> Any:
+def _to_gumbel(p: Distribution, q: Gumbel) -> tt.Tensor:
     power = tt.exp(q.loc / q.scale + _LOG_MGF[_family(p)](p, -q.scale.reciprocal()))
     return q.scale.log() + (p.mean - q.loc) / q.scale + power
 
@@ -171,7 +172,7 @@ for _p in _LOG_MGF:
 
 
 @lambda formula: _register(Normal, Laplace, formula)
-def _normal_to_laplace(p: Any, q: Any) -> Any:
+def _normal_to_laplace(p: Normal, q: Laplace) -> tt.Tensor:
     distance = p.loc - q.loc
     standard = distance / p.scale
     bell = math.sqrt(2 / math.pi) * p.scale * tt.exp(-0.5 * standard.square())
@@ -179,7 +180,7 @@ def _normal_to_laplace(p: Any, q: Any) -> Any:
 
 
 @lambda formula: _register(Uniform, Beta, formula, _beyond_unit)
-def _uniform_to_beta(p: Any, q: Any) -> Any:
+def _uniform_to_beta(p: Uniform, q: Beta) -> tt.Tensor:
     q1, q0 = q.concentration1, q.concentration0
     other = (tt.xlogy(1 - p.low, 1 - p.low) - tt.xlogy(1 - p.high, 1 - p.high)) / (p.high - p.low) - 1
     log_norm = tt.lgamma(q1) + tt.lgamma(q0) - tt.lgamma(q1 + q0)

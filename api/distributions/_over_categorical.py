@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Self
 
 import tt
 from tt.distributions import constraints
@@ -19,12 +19,14 @@ class OverCategorical(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     _batched = {"probs": 1, "logits": 1}
 
-    def _set_outcomes(self, probs: Any, logits: Any, validate_args: bool | None) -> None:
+    def _set_outcomes(
+        self, probs: tt.Tensor | None, logits: tt.Tensor | None, validate_args: bool | None
+    ) -> None:
         self._categorical = Categorical(probs, logits)
         outcomes = self._categorical.param_shape[-1:]
         Distribution.__init__(self, self._categorical.batch_shape, outcomes, validate_args=validate_args)
 
-    def _expand_attributes(self, new: Any, shape: Sequence[int]) -> None:
+    def _expand_attributes(self, new: Self, shape: Sequence[int]) -> None:
         super()._expand_attributes(new, shape)
         new._categorical = self._categorical.expand(shape)
 

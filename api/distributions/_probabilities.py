@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import tt
 from tt.distributions.distribution import Distribution
@@ -11,7 +11,7 @@ from tt.distributions.utils import broadcast_all, lazy_property, logits_to_probs
 __all__ = ["BinaryProbabilities", "GivenProbabilities", "enumerated", "expect_one"]
 
 
-def expect_one(probs: Any, logits: Any) -> None:
+def expect_one(probs: object, logits: object) -> None:
     """Raise unless just one of two is given."""
     if (probs is None) == (logits is None):
         raise tt.errors.ValueRangeError("Either `probs` or `logits` must be specified, but not both.")
@@ -40,9 +40,9 @@ class GivenProbabilities(Distribution):
 
     @property
     def _param(self) -> tt.Tensor:
-        return getattr(self, self._given)
+        return self.probs if self._given == "probs" else self.logits
 
-    def _copy_from(self, other: Any) -> None:
+    def _copy_from(self, other: Self) -> None:
         self._given = other._given
 
 
@@ -51,7 +51,9 @@ class BinaryProbabilities(GivenProbabilities):
 
     _batched = {"probs": 0, "logits": 0}
 
-    def _set_binary(self, probs: Any, logits: Any, *others: Any) -> tuple[tt.Tensor, ...]:
+    def _set_binary(
+        self, probs: float | tt.Tensor | None, logits: float | tt.Tensor | None, *others: Any
+    ) -> tuple[tt.Tensor, ...]:
         """Store the parameter that is given, broadcast with others, and return these."""
         expect_one(probs, logits)
         self._given = "probs" if logits is None else "logits"
@@ -60,7 +62,9 @@ class BinaryProbabilities(GivenProbabilities):
         return tuple(broadcast)
 
 
-def enumerated(distribution: Any, count: int, expand: bool, dtype: tt.dtype | None = None) -> tt.Tensor:
+def enumerated(
+    distribution: GivenProbabilities, count: int, expand: bool, dtype: tt.dtype | None = None
+) -> tt.Tensor:
     """Return the numbers before a count along a first dimension, one for each distribution of the batch."""
     param = distribution._param
     batch = distribution.batch_shape

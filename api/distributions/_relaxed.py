@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tt
 from tt.distributions.transformed_distribution import TransformedDistribution
+
+if TYPE_CHECKING:
+    from tt.distributions.relaxed_bernoulli import LogitRelaxedBernoulli
+    from tt.distributions.relaxed_categorical import ExpRelaxedCategorical
 
 __all__ = ["Relaxed"]
 
@@ -14,9 +18,10 @@ class Relaxed(TransformedDistribution):
     """Shows the parameters of the distribution that is transformed."""
 
     has_rsample = True
+    base_dist: LogitRelaxedBernoulli | ExpRelaxedCategorical
 
     @property
-    def temperature(self) -> Any:
+    def temperature(self) -> tt.Tensor:
         """The temperature: the lower, the closer samples are to discrete ones."""
         return self.base_dist.temperature
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import tt
@@ -67,7 +69,7 @@ class Transform:
         if cache_size not in (0, 1):
             raise tt.errors.ValueRangeError(f"cache_size must be 0 or 1, not {cache_size!r}")
         self._cache_size = cache_size
-        self._cached_x_y: tuple[Any, Any] = (None, None)
+        self._cached_x_y: tuple[tt.Tensor, tt.Tensor] | None = None
         self._inv: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,9 +126,9 @@ class Transform:
         """Return the image of x."""
         if not self._cache_size:
             return self._call(x)
-        x_old, y_old = self._cached_x_y
-        if x is x_old:
-            return y_old
+        cached = self._cached_x_y
+        if cached is not None and x is cached[0]:
+            return cached[1]
         y = self._call(x)
         self._cached_x_y = x, y
         return y
@@ -134,9 +136,9 @@ class Transform:
     def _inv_call(self, y: tt.Tensor) -> tt.Tensor:
         if not self._cache_size:
             return self._inverse(y)
-        x_old, y_old = self._cached_x_y
-        if y is y_old:
-            return x_old
+        cached = self._cached_x_y
+        if cached is not None and y is cached[1]:
+            return cached[0]
         x = self._inverse(y)
         self._cached_x_y = x, y
         return x
@@ -319,12 +321,12 @@ class ComposeTransform(Transform):
             points.append(part(points[-1]))
         points.append(y)
         event_dim = self.domain.event_dim
-        total: Any = 0
+        terms = []
         for part, before, after in zip(self.parts, points[:-1], points[1:], strict=True):
             term = part.log_abs_det_jacobian(before, after)
-            total = total + sum_rightmost(term, event_dim - part.domain.event_dim)
+            terms.append(sum_rightmost(term, event_dim - part.domain.event_dim))
             event_dim += part.codomain.event_dim - part.domain.event_dim
-        return total
+        return reduce(operator.add, terms)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         for part in self.parts:
@@ -341,7 +343,7 @@ class ComposeTransform(Transform):
         return f"{type(self).__name__}(\n    {parts}\n)"
 
 
-def _widened(constraint: Any, event_dim: int) -> Any:
+def _widened(constraint: constraints.Constraint, event_dim: int) -> Any:
     """Return a constraint on values with more dimensions."""
     more = event_dim - constraint.event_dim
     return constraints.independent(constraint, more) if more > 0 else constraint

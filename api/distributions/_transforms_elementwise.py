@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tt
 from tt.distributions import constraints
 from tt.distributions._transforms_base import Transform, sum_rightmost
 from tt.distributions.utils import broadcast_all
 from tt.nn.functional import softplus
+
+if TYPE_CHECKING:
+    from tt.distributions.distribution import Distribution
 
 __all__ = [
     "AbsTransform",
@@ -77,7 +80,7 @@ class PowerTransform(Transform):
     codomain = constraints.positive
     bijective = True
 
-    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+    def __init__(self, exponent: float | tt.Tensor, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
@@ -103,10 +106,10 @@ class PowerTransform(Transform):
         return (self.exponent * y / x).abs().log()
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        return tt.broadcast_shapes(shape, self.exponent.shape)
+        return tt.Size(tt.broadcast_shapes(shape, self.exponent.shape))
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        return tt.broadcast_shapes(shape, self.exponent.shape)
+        return tt.Size(tt.broadcast_shapes(shape, self.exponent.shape))
 
 
 def clipped_sigmoid(x: tt.Tensor) -> tt.Tensor:
@@ -234,7 +237,9 @@ class AffineTransform(Transform):
 
     bijective = True
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+    def __init__(
+        self, loc: float | tt.Tensor, scale: float | tt.Tensor, event_dim: int = 0, cache_size: int = 0
+    ) -> None:
         super().__init__(cache_size=cache_size)
         self.loc = loc
         self.scale = scale
@@ -287,15 +292,16 @@ class AffineTransform(Transform):
         return sum_rightmost(log_det, self._event_dim)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        return tt.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
+        shapes = (getattr(parameter, "shape", ()) for parameter in (self.loc, self.scale))
+        return tt.Size(tt.broadcast_shapes(shape, *shapes))
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self.forward_shape(shape)
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     """Return whether two numbers or tensors are equal."""
-    equal = a == b
+    equal: Any = a == b
     return bool(equal.all()) if tt.is_tensor(equal) else bool(equal)
 
 
@@ -321,7 +327,7 @@ class CumulativeDistributionTransform(Transform):
     codomain = constraints.unit_interval
     sign = 1
 
-    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+    def __init__(self, distribution: Distribution, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import tt
@@ -287,7 +289,7 @@ class CatTransform(_OfParts):
     @property
     def event_dim(self) -> int:
         """The dimensions of one value."""
-        return max(t.event_dim for t in self.transforms)
+        return max(int(t.event_dim) for t in self.transforms)
 
     @property
     def length(self) -> int:
@@ -324,8 +326,7 @@ class CatTransform(_OfParts):
         dim = (self.dim - x.dim() if self.dim >= 0 else self.dim) + self.event_dim
         if dim < 0:
             return tt.cat(parts, dim)
-        total: Any = sum(parts)
-        return total
+        return reduce(operator.add, parts)
 
 
 class StackTransform(_OfParts):

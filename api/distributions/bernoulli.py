@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import tt
 from tt.distributions import constraints
@@ -41,7 +40,12 @@ class Bernoulli(BinaryProbabilities, ExponentialFamily):
     has_enumerate_support = True
     _mean_carrier_measure = 0
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: float | tt.Tensor | None = None,
+        logits: float | tt.Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._set_binary(probs, logits)
         super().__init__(self._param.shape, validate_args=validate_args)
 
@@ -77,5 +81,5 @@ class Bernoulli(BinaryProbabilities, ExponentialFamily):
     def _natural_params(self) -> tuple[tt.Tensor, ...]:
         return (tt.logit(self.probs),)
 
-    def _log_normalizer(self, x: Any) -> tt.Tensor:
+    def _log_normalizer(self, x: tt.Tensor) -> tt.Tensor:
         return -logsigmoid(-x)

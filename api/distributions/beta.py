@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import tt
 from tt.distributions import constraints
@@ -38,12 +38,17 @@ class Beta(ExponentialFamily):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        concentration1: float | tt.Tensor,
+        concentration0: float | tt.Tensor,
+        validate_args: bool | None = None,
+    ) -> None:
         both = tt.stack(broadcast_all(concentration1, concentration0), -1)
         self._dirichlet = Dirichlet(both, validate_args=False)
         super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(self._owner(), _instance)
         new._dirichlet = self._dirichlet.expand(batch_shape)
         Distribution.__init__(new, batch_shape, validate_args=False)
@@ -88,5 +93,5 @@ class Beta(ExponentialFamily):
     def _natural_params(self) -> tuple[tt.Tensor, ...]:
         return self.concentration1, self.concentration0
 
-    def _log_normalizer(self, x: Any, y: Any) -> tt.Tensor:
+    def _log_normalizer(self, x: tt.Tensor, y: tt.Tensor) -> tt.Tensor:
         return tt.lgamma(x) + tt.lgamma(y) - tt.lgamma(x + y)

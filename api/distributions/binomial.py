@@ -44,7 +44,11 @@ class Binomial(BinaryProbabilities):
     _batched = {"total_count": 0, "probs": 0, "logits": 0}
 
     def __init__(
-        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: float | tt.Tensor = 1,
+        probs: float | tt.Tensor | None = None,
+        logits: float | tt.Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         (count,) = self._set_binary(probs, logits, total_count)
         self.total_count = count.type_as(self._param)

@@ -38,7 +38,12 @@ class Categorical(GivenProbabilities):
     _binary = False
     _batched = {"probs": 1, "logits": 1}
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
         expect_one(probs, logits)
         self._given = "probs" if logits is None else "logits"
         parameter = probs if logits is None else logits

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tt
 from tt.distributions import constraints
 from tt.distributions.gamma import Gamma
@@ -32,7 +30,7 @@ class Chi2(Gamma):
 
     arg_constraints = {"df": constraints.positive}
 
-    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df: float | tt.Tensor, validate_args: bool | None = None) -> None:
         (df,) = broadcast_all(df)
         super().__init__(0.5 * df, tt.full_like(df, 0.5), validate_args=validate_args)
 

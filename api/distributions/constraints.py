@@ -12,8 +12,6 @@ Interval(lower_bound=0.0, upper_bound=1.0)
 
 from __future__ import annotations
 
-from typing import Any
-
 import tt
 from tt.distributions._constraints_base import (
     Constraint,
@@ -91,19 +89,19 @@ class _Bounded(Constraint):
 
 
 class _LowerBounded(_Bounded):
-    def __init__(self, lower_bound: Any) -> None:
+    def __init__(self, lower_bound: float | tt.Tensor) -> None:
         self.lower_bound = lower_bound
         super().__init__()
 
 
 class _UpperBounded(_Bounded):
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: float | tt.Tensor) -> None:
         self.upper_bound = upper_bound
         super().__init__()
 
 
 class _TwoBounds(_Bounded):
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+    def __init__(self, lower_bound: float | tt.Tensor, upper_bound: float | tt.Tensor) -> None:
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
         super().__init__()
@@ -190,7 +188,7 @@ class _Multinomial(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: float | tt.Tensor) -> None:
         self.upper_bound = upper_bound
         super().__init__()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Self
 
 import tt
 from tt.distributions import constraints
@@ -47,8 +47,8 @@ class ContinuousBernoulli(BinaryProbabilities, ExponentialFamily):
 
     def __init__(
         self,
-        probs: Any = None,
-        logits: Any = None,
+        probs: float | tt.Tensor | None = None,
+        logits: float | tt.Tensor | None = None,
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
@@ -58,7 +58,7 @@ class ContinuousBernoulli(BinaryProbabilities, ExponentialFamily):
         if logits is None:
             self.probs = clamp_probs(self.probs)
 
-    def _copy_from(self, other: Any) -> None:
+    def _copy_from(self, other: Self) -> None:
         super()._copy_from(other)
         self._lims = other._lims
 
@@ -128,7 +128,7 @@ class ContinuousBernoulli(BinaryProbabilities, ExponentialFamily):
     def _natural_params(self) -> tuple[tt.Tensor, ...]:
         return (self.logits,)
 
-    def _log_normalizer(self, x: Any) -> tt.Tensor:
+    def _log_normalizer(self, x: tt.Tensor) -> tt.Tensor:
         """Return the logarithm of (exp(x) - 1) / x."""
         outside = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
         cut = tt.where(outside, x, self._lims[0] - 0.5)

@@ -83,5 +83,5 @@ class Dirichlet(ExponentialFamily):
     def _natural_params(self) -> tuple[tt.Tensor, ...]:
         return (self.concentration,)
 
-    def _log_normalizer(self, x: Any) -> tt.Tensor:
+    def _log_normalizer(self, x: tt.Tensor) -> tt.Tensor:
         return tt.lgamma(x).sum(-1) - tt.lgamma(x.sum(-1))

@@ -97,7 +97,7 @@ class Distribution:
                     f"to satisfy the constraint {constraint!r}, but found invalid values:\n{_shown(value)}"
                 )
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         """Return this distribution with a larger batch; the parameters are views.
 
         Parameters
@@ -125,14 +125,14 @@ class Distribution:
         """Return the first class of the library that this is an instance of, whose `__init__` `expand` knows."""
         return next(c for c in type(self).__mro__ if c.__module__.startswith("tt.distributions."))
 
-    def _expand_attributes(self, new: Any, shape: Sequence[int]) -> None:
+    def _expand_attributes(self, new: Self, shape: Sequence[int]) -> None:
         for name, kept in self._batched.items():
             value = self.__dict__.get(name)
             if value is not None:
                 event = tuple(value.shape[value.dim() - kept :]) if kept else ()
                 setattr(new, name, value.expand((*shape, *event)))
 
-    def _copy_from(self, other: Any) -> None:
+    def _copy_from(self, other: Self) -> None:
         """Take from another instance what does not depend on the batch."""
 
     @property
@@ -294,7 +294,7 @@ class Distribution:
             )
         return tt.Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
-    def _validate_sample(self, value: Any) -> None:
+    def _validate_sample(self, value: object) -> None:
         """Raise unless a value can be a sample."""
         if not tt.is_tensor(value):
             raise tt.errors.ValueRangeError(
@@ -326,7 +326,7 @@ class Distribution:
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{_shown(value)}"
             )
 
-    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+    def _get_checked_instance(self, cls: type, _instance: Self | None = None) -> Self:
         if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
             raise tt.errors.UnsupportedError(
                 f"{type(self).__name__} has an __init__ that {cls.__name__} does not know, so it must define "
@@ -347,7 +347,7 @@ def _shown(value: tt.Tensor) -> str:
     return str(value.item() if value.dim() == 0 else value.detach())
 
 
-def _satisfied(constraint: Any, value: tt.Tensor) -> bool:
+def _satisfied(constraint: constraints.Constraint, value: tt.Tensor) -> bool:
     """Return whether all values satisfy a constraint; those without data, or inside of vmap, are not looked at."""
     try:
         return bool(constraint.check(value).all())

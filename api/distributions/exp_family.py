@@ -33,7 +33,7 @@ class ExponentialFamily(Distribution):
         raise self._missing("_log_normalizer")
 
     @property
-    def _mean_carrier_measure(self) -> Any:
+    def _mean_carrier_measure(self) -> float | tt.Tensor:
         raise self._missing("_mean_carrier_measure")
 
     def entropy(self) -> tt.Tensor:
@@ -46,7 +46,9 @@ class ExponentialFamily(Distribution):
         return result
 
 
-def normalizer_with_gradients(distribution: Any) -> tuple[list[Any], Any, list[Any]]:
+def normalizer_with_gradients(
+    distribution: ExponentialFamily,
+) -> tuple[list[tt.Tensor], tt.Tensor, list[Any]]:
     """Return the natural parameters, the log normaliser, and its gradients, which have gradients if these have."""
     natural = distribution._natural_params
     differentiable = tt.is_grad_enabled() and any(p.requires_grad for p in natural)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import tt
 from tt.distributions import constraints
@@ -37,7 +36,7 @@ class Exponential(ExponentialFamily):
     _mean_carrier_measure = 0
     _batched = {"rate": 0}
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: float | tt.Tensor, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
@@ -80,5 +79,5 @@ class Exponential(ExponentialFamily):
     def _natural_params(self) -> tuple[tt.Tensor, ...]:
         return (-self.rate,)
 
-    def _log_normalizer(self, x: Any) -> tt.Tensor:
+    def _log_normalizer(self, x: tt.Tensor) -> tt.Tensor:
         return -tt.log(-x)

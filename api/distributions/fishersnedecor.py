@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Self
 
 import tt
 from tt.distributions import constraints
@@ -37,13 +37,15 @@ class FisherSnedecor(Distribution):
     has_rsample = True
     _batched = {"df1": 0, "df2": 0}
 
-    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, df1: float | tt.Tensor, df2: float | tt.Tensor, validate_args: bool | None = None
+    ) -> None:
         self.df1, self.df2 = broadcast_all(df1, df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1, validate_args=False)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2, validate_args=False)
         super().__init__(self.df1.shape, validate_args=validate_args)
 
-    def _copy_from(self, other: Any) -> None:
+    def _copy_from(self, other: Self) -> None:
         self._gamma1 = other._gamma1.expand(self._batch_shape)
         self._gamma2 = other._gamma2.expand(self._batch_shape)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import tt
 from tt.distributions import constraints
@@ -42,7 +41,9 @@ class Gamma(ExponentialFamily):
     _mean_carrier_measure = 0
     _batched = {"concentration": 0, "rate": 0}
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, concentration: float | tt.Tensor, rate: float | tt.Tensor, validate_args: bool | None = None
+    ) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(self.concentration.shape, validate_args=validate_args)
 
@@ -82,5 +83,5 @@ class Gamma(ExponentialFamily):
     def _natural_params(self) -> tuple[tt.Tensor, ...]:
         return self.concentration - 1, -self.rate
 
-    def _log_normalizer(self, x: Any, y: Any) -> tt.Tensor:
+    def _log_normalizer(self, x: tt.Tensor, y: tt.Tensor) -> tt.Tensor:
         return tt.lgamma(x + 1) - (x + 1) * tt.log(-y)

@@ -43,7 +43,13 @@ class GeneralizedPareto(Distribution):
     has_rsample = True
     _batched = {"loc": 0, "scale": 0, "concentration": 0}
 
-    def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        loc: float | tt.Tensor,
+        scale: float | tt.Tensor,
+        concentration: float | tt.Tensor,
+        validate_args: bool | None = None,
+    ) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import tt
 from tt.distributions import constraints
@@ -37,7 +36,12 @@ class Geometric(BinaryProbabilities):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: float | tt.Tensor | None = None,
+        logits: float | tt.Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._set_binary(probs, logits)
         super().__init__(self._param.shape, validate_args=validate_args)
         if self._validate_args and probs is not None and not bool((self.probs > 0).all()):

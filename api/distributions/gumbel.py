@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import tt
 from tt.distributions import constraints
@@ -36,7 +35,9 @@ class Gumbel(TransformedDistribution):
     support = constraints.real
     _batched = {"loc": 0, "scale": 0}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: float | tt.Tensor, scale: float | tt.Tensor, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         info = tt.finfo(self.loc.dtype)
         low, high = tt.full_like(self.loc, info.tiny), tt.full_like(self.loc, 1 - info.eps)

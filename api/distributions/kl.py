@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import tt
 from tt.distributions.distribution import Distribution
@@ -12,7 +12,7 @@ from tt.library import warn_user
 
 __all__ = ["kl_divergence", "register_kl"]
 
-Formula = Callable[[Any, Any], Any]
+Formula: TypeAlias = Callable[[Any, Any], tt.Tensor]
 
 _FORMULAS: dict[tuple[type, type], Formula] = {}
 
@@ -59,7 +59,7 @@ def register_kl(type_p: Any, type_q: Any) -> Callable[[Formula], Formula]:
 
 
 @lru_cache(maxsize=1024)
-def _formula_for(type_p: Any, type_q: Any) -> Formula | None:
+def _formula_for(type_p: type[Distribution], type_q: type[Distribution]) -> Formula | None:
     """Return the formula of the closest classes, those of p first."""
     mro_p, mro_q = type_p.__mro__, type_q.__mro__
     candidates = [(mro_p.index(p), mro_q.index(q)) for p, q in _FORMULAS if p in mro_p and q in mro_q]
@@ -110,6 +110,3 @@ def kl_divergence(p: Distribution, q: Distribution) -> tt.Tensor:
             "register_kl adds one"
         )
     return formula(p, q)
-
-
-from tt.distributions import _kl_pairs, _kl_same  # noqa: E402  they register formulas

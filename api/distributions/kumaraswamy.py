@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import tt
 from tt.distributions import constraints
@@ -39,7 +38,12 @@ class Kumaraswamy(TransformedDistribution):
     has_rsample = True
     _batched = {"concentration1": 0, "concentration0": 0}
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        concentration1: float | tt.Tensor,
+        concentration0: float | tt.Tensor,
+        validate_args: bool | None = None,
+    ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         c0 = self.concentration0
         base = Uniform(tt.zeros_like(c0), tt.ones_like(c0), validate_args=validate_args)

@@ -47,7 +47,9 @@ class LKJCholesky(Distribution):
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
 
-    def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, dim: int, concentration: float | tt.Tensor = 1.0, validate_args: bool | None = None
+    ) -> None:
         if dim < 2:
             raise tt.errors.ValueRangeError(
                 f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
@@ -63,7 +65,7 @@ class LKJCholesky(Distribution):
         self._beta = Beta(0.5 * row + 0.5, marginal.unsqueeze(-1) - 0.5 * row, validate_args=False)
         super().__init__(self.concentration.shape, (dim, dim), validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(self._owner(), _instance)
         new.dim = self.dim
         new.concentration = self.concentration.expand(tt.Size(batch_shape))

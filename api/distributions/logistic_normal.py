@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import tt
 from tt.distributions import constraints
+from tt.distributions.independent import Independent
 from tt.distributions.normal import Normal
 from tt.distributions.transformed_distribution import TransformedDistribution
 from tt.distributions.transforms import StickBreakingTransform
@@ -35,18 +36,24 @@ class LogisticNormal(TransformedDistribution):
     support = constraints.simplex
     has_rsample = True
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: float | tt.Tensor, scale: float | tt.Tensor, validate_args: bool | None = None
+    ) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         if not base.batch_shape:
             base = base.expand((1,))
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
     @property
+    def _normal(self) -> Normal:
+        return cast(Normal, cast(Independent, self.base_dist).base_dist)
+
+    @property
     def loc(self) -> tt.Tensor:
         """The means of the normal numbers."""
-        return self.base_dist.base_dist.loc
+        return self._normal.loc
 
     @property
     def scale(self) -> tt.Tensor:
         """The standard deviations of the normal numbers."""
-        return self.base_dist.base_dist.scale
+        return self._normal.scale

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import tt
 from tt.distributions import constraints
@@ -59,7 +59,9 @@ class LowRankMultivariateNormal(Distribution):
     _capacitance_tril: tt.Tensor
     """The Cholesky factor of I + W^T D^-1 W."""
 
-    def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: tt.Tensor, cov_factor: tt.Tensor, cov_diag: tt.Tensor, validate_args: bool | None = None
+    ) -> None:
         for name, value in (("loc", loc), ("cov_factor", cov_factor), ("cov_diag", cov_diag)):
             if not tt.is_tensor(value):
                 raise tt.errors.ValueRangeError(f"{name} is a tensor, not {type(value).__name__}")
@@ -86,7 +88,7 @@ class LowRankMultivariateNormal(Distribution):
         identity = tt.eye(cov_factor.shape[-1], dtype=scaled.dtype, device=scaled.device)
         self._capacitance_tril = tt.linalg.cholesky(scaled @ cov_factor + identity)
 
-    def _copy_from(self, other: Any) -> None:
+    def _copy_from(self, other: Self) -> None:
         self._given, self._capacitance_tril = other._given, other._capacitance_tril
 
     @property

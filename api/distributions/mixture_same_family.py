@@ -42,7 +42,10 @@ class MixtureSameFamily(Distribution):
     arg_constraints: Any = {}
 
     def __init__(
-        self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None
+        self,
+        mixture_distribution: Categorical,
+        component_distribution: Distribution,
+        validate_args: bool | None = None,
     ) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise tt.errors.ValueRangeError("The mixture distribution needs to be an instance of Categorical")
@@ -69,7 +72,7 @@ class MixtureSameFamily(Distribution):
         self._component = component_distribution
         super().__init__(components[:-1], component_distribution.event_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(self._owner(), _instance)
         new._mixture = self._mixture.expand(batch_shape)
         new._component = self._component.expand((*batch_shape, self._mixture._num_events))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import tt
 from tt.distributions import constraints
@@ -40,7 +40,11 @@ class Multinomial(OverCategorical):
     total_count: int
 
     def __init__(
-        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: int = 1,
+        probs: tt.Tensor | None = None,
+        logits: tt.Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         if not isinstance(total_count, int):
             raise tt.errors.UnsupportedError(
@@ -50,7 +54,7 @@ class Multinomial(OverCategorical):
         self._set_outcomes(probs, logits, validate_args)
         self._binomial = Binomial(total_count, self.probs)
 
-    def _expand_attributes(self, new: Any, shape: Sequence[int]) -> None:
+    def _expand_attributes(self, new: Self, shape: Sequence[int]) -> None:
         super()._expand_attributes(new, shape)
         new.total_count = self.total_count
         new._binomial = self._binomial.expand((*shape, *self._event_shape))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import tt
 from tt.distributions import constraints
@@ -59,9 +59,9 @@ class MultivariateNormal(Distribution):
     def __init__(
         self,
         loc: Any,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
+        covariance_matrix: tt.Tensor | None = None,
+        precision_matrix: tt.Tensor | None = None,
+        scale_tril: tt.Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         if not tt.is_tensor(loc) or loc.dim() < 1:
@@ -73,7 +73,7 @@ class MultivariateNormal(Distribution):
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
         self._factor = factor_of(name, matrix)
 
-    def _copy_from(self, other: Any) -> None:
+    def _copy_from(self, other: Self) -> None:
         self._factor = other._factor
 
     @lazy_property
@@ -127,7 +127,7 @@ _batch_mahalanobis = batch_mahalanobis
 _batch_mv = batch_mv
 
 
-def only_matrix(covariance: Any, precision: Any, factor: Any) -> tuple[str, tt.Tensor]:
+def only_matrix(covariance: object, precision: object, factor: object) -> tuple[str, tt.Tensor]:
     """Return the name and the value of the one matrix of three that is given."""
     named = {"covariance_matrix": covariance, "scale_tril": factor, "precision_matrix": precision}
     present = [(name, value) for name, value in named.items() if value is not None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import tt
 from tt.distributions import constraints
@@ -40,7 +39,9 @@ class Normal(ExponentialFamily):
     _mean_carrier_measure = 0
     _batched = {"loc": 0, "scale": 0}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: float | tt.Tensor, scale: float | tt.Tensor, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
@@ -91,5 +92,5 @@ class Normal(ExponentialFamily):
         variance = self.scale.square()
         return self.loc / variance, -0.5 / variance
 
-    def _log_normalizer(self, x: Any, y: Any) -> tt.Tensor:
+    def _log_normalizer(self, x: tt.Tensor, y: tt.Tensor) -> tt.Tensor:
         return -0.25 * x.square() / y + 0.5 * tt.log(-math.pi / y)

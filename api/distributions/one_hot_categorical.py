@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import tt
 from tt.distributions import constraints
@@ -36,7 +35,12 @@ class OneHotCategorical(OverCategorical):
     support = constraints.one_hot
     has_enumerate_support = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: tt.Tensor | None = None,
+        logits: tt.Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._set_outcomes(probs, logits, validate_args)
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import tt
 from tt.distributions import constraints
@@ -34,7 +33,7 @@ class Poisson(ExponentialFamily):
     support = constraints.nonnegative_integer
     _batched = {"rate": 0}
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: float | tt.Tensor, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
@@ -63,5 +62,5 @@ class Poisson(ExponentialFamily):
     def _natural_params(self) -> tuple[tt.Tensor, ...]:
         return (self.rate.log(),)
 
-    def _log_normalizer(self, x: Any) -> tt.Tensor:
+    def _log_normalizer(self, x: tt.Tensor) -> tt.Tensor:
         return tt.exp(x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Self
 
 import tt
 from tt.distributions import constraints
@@ -43,13 +43,17 @@ class LogitRelaxedBernoulli(BinaryProbabilities):
     has_rsample = True
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: float | tt.Tensor,
+        probs: float | tt.Tensor | None = None,
+        logits: float | tt.Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._set_binary(probs, logits)
         self.temperature = temperature if tt.is_tensor(temperature) else self._param.new_tensor(temperature)
         super().__init__(self._param.shape, validate_args=validate_args)
 
-    def _copy_from(self, other: Any) -> None:
+    def _copy_from(self, other: Self) -> None:
         super()._copy_from(other)
         self.temperature = other.temperature
 
@@ -96,7 +100,11 @@ class RelaxedBernoulli(Relaxed):
     support = constraints.unit_interval
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: float | tt.Tensor,
+        probs: float | tt.Tensor | None = None,
+        logits: float | tt.Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)

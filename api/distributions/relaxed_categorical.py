@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Self
 
 import tt
 from tt.distributions import constraints
@@ -42,13 +42,17 @@ class ExpRelaxedCategorical(OverCategorical):
     has_rsample = True
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: float | tt.Tensor,
+        probs: tt.Tensor | None = None,
+        logits: tt.Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._set_outcomes(probs, logits, validate_args)
         param = self._categorical._param
         self.temperature = temperature if tt.is_tensor(temperature) else param.new_tensor(temperature)
 
-    def _copy_from(self, other: Any) -> None:
+    def _copy_from(self, other: Self) -> None:
         super()._copy_from(other)
         self.temperature = other.temperature
 
@@ -97,7 +101,11 @@ class RelaxedOneHotCategorical(Relaxed):
     support = constraints.simplex
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: float | tt.Tensor,
+        probs: tt.Tensor | None = None,
+        logits: tt.Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Self
 
 import tt
 from tt.distributions import constraints
@@ -41,12 +41,18 @@ class StudentT(Distribution):
     has_rsample = True
     _batched = {"df": 0, "loc": 0, "scale": 0}
 
-    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        df: float | tt.Tensor,
+        loc: float | tt.Tensor = 0.0,
+        scale: float | tt.Tensor = 1.0,
+        validate_args: bool | None = None,
+    ) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df, validate_args=False)
         super().__init__(self.df.shape, validate_args=validate_args)
 
-    def _copy_from(self, other: Any) -> None:
+    def _copy_from(self, other: Self) -> None:
         self._chi2 = other._chi2.expand(self._batch_shape)
 
     @property

@@ -45,7 +45,12 @@ class TransformedDistribution(Distribution):
 
     arg_constraints: Any = {}
 
-    def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        transforms: Any,
+        validate_args: bool | None = None,
+    ) -> None:
         if isinstance(transforms, Transform):
             self.transforms = [transforms]
         elif isinstance(transforms, list) and all(isinstance(t, Transform) for t in transforms):
@@ -75,7 +80,7 @@ class TransformedDistribution(Distribution):
         cut = len(forward_shape) - max(transform.codomain.event_dim, events + change)
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(self._owner(), _instance)
         new.transforms = self.transforms
         shape: Sequence[int] = (*batch_shape, *self._event_shape)
@@ -117,7 +122,7 @@ class TransformedDistribution(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         event_dim = len(self._event_shape)
-        result: Any = 0.0
+        result: float | tt.Tensor = 0.0
         y = value
         for transform in reversed(self.transforms):
             x = transform.inv(y)
@@ -131,7 +136,7 @@ class TransformedDistribution(Distribution):
 
     def _upwards(self, probability: tt.Tensor) -> tt.Tensor:
         """Exchange a probability and its complement if the transforms decrease."""
-        sign: Any = 1
+        sign: int | tt.Tensor = 1
         for transform in self.transforms:
             sign = sign * transform.sign
         if isinstance(sign, int) and sign == 1:

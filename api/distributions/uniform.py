@@ -35,7 +35,9 @@ class Uniform(Distribution):
     has_rsample = True
     _batched = {"low": 0, "high": 0}
 
-    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, low: float | tt.Tensor, high: float | tt.Tensor, validate_args: bool | None = None
+    ) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
 

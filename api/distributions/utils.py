@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Number
-from typing import Any, Final
+from typing import Any, Final, Generic, Self, TypeVar, overload
 
 import tt
 from tt.types import Device
@@ -13,6 +13,8 @@ __all__ = [
     "broadcast_all", "clamp_probs", "euler_constant", "lazy_property", "logits_to_probs", "probs_to_logits",
     "tril_matrix_to_vec", "vec_to_tril_matrix",
 ]  # fmt: skip
+
+R = TypeVar("R")
 
 euler_constant: Final = 0.57721566490153286060
 
@@ -94,7 +96,7 @@ def probs_to_logits(probs: tt.Tensor, is_binary: bool = False) -> tt.Tensor:
     return tt.log(clamped) - tt.log1p(-clamped) if is_binary else tt.log(clamped)
 
 
-class lazy_property:  # noqa: N801  PyTorch's name
+class lazy_property(Generic[R]):  # noqa: N801  PyTorch's name
     """A property that is computed once, with gradients, and then is an ordinary attribute.
 
     Examples
@@ -111,11 +113,17 @@ class lazy_property:  # noqa: N801  PyTorch's name
     (3, 3)
     """
 
-    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+    def __init__(self, wrapped: Callable[[Any], R]) -> None:
         self.wrapped = wrapped
         self.__doc__ = wrapped.__doc__
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> R: ...
+
+    def __get__(self, instance: object, owner: type | None = None) -> Self | R:
         if instance is None:
             return self
         with tt.enable_grad():
@@ -174,7 +182,7 @@ def vec_to_tril_matrix(vec: tt.Tensor, diag: int = 0) -> tt.Tensor:
     return flat.index_copy(-1, positions, vec).reshape((*vec.shape[:-1], size, size))
 
 
-def _standard_normal(shape: Any, dtype: tt.dtype | None, device: Device) -> tt.Tensor:
+def _standard_normal(shape: Sequence[int], dtype: tt.dtype | None, device: Device) -> tt.Tensor:
     return tt.randn(tuple(shape), dtype=dtype, device=device)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import tt
 from tt.distributions import constraints
@@ -40,7 +39,9 @@ class VonMises(Distribution):
     support = constraints.real
     _batched = {"loc": 0, "concentration": 0}
 
-    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: float | tt.Tensor, concentration: float | tt.Tensor, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tt
 from tt.distributions import constraints
 from tt.distributions.exponential import Exponential
@@ -37,7 +35,9 @@ class Weibull(TransformedDistribution):
     support = constraints.positive
     _batched = {"scale": 0, "concentration": 0}
 
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, scale: float | tt.Tensor, concentration: float | tt.Tensor, validate_args: bool | None = None
+    ) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         base = Exponential(tt.ones_like(self.scale), validate_args=False)
         transforms = [PowerTransform(self.concentration.reciprocal()), AffineTransform(0, self.scale)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import tt
 from tt.distributions import constraints
@@ -62,10 +62,10 @@ class Wishart(ExponentialFamily):
 
     def __init__(
         self,
-        df: Any,
-        covariance_matrix: Any = None,
-        precision_matrix: Any = None,
-        scale_tril: Any = None,
+        df: float | tt.Tensor,
+        covariance_matrix: tt.Tensor | None = None,
+        precision_matrix: tt.Tensor | None = None,
+        scale_tril: tt.Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         name, matrix = only_matrix(covariance_matrix, precision_matrix, scale_tril)
@@ -87,12 +87,12 @@ class Wishart(ExponentialFamily):
         self._factor = factor_of(name, matrix)
         self._chi2 = self._chi2_of_rows()
 
-    def _chi2_of_rows(self) -> Any:
+    def _chi2_of_rows(self) -> Chi2:
         """Return the distributions of the squares of the diagonal in Bartlett's method."""
         row = tt.arange(self._event_shape[-1], dtype=self.df.dtype, device=self.df.device)
         return Chi2(self.df.unsqueeze(-1) - row, validate_args=False)
 
-    def _copy_from(self, other: Any) -> None:
+    def _copy_from(self, other: Self) -> None:
         self._factor = other._factor
         self._chi2 = self._chi2_of_rows()
 
@@ -169,7 +169,7 @@ class Wishart(ExponentialFamily):
     def _natural_params(self) -> tuple[tt.Tensor, ...]:
         return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
 
-    def _log_normalizer(self, x: Any, y: Any) -> tt.Tensor:
+    def _log_normalizer(self, x: tt.Tensor, y: tt.Tensor) -> tt.Tensor:
         p = self._event_shape[-1]
         half = y + (p + 1) / 2
         return tt.mvlgamma(half, p) - half * tt.linalg.slogdet(-x)[1]
