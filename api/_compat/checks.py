@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import tt
 from tt.errors import ArgumentError
@@ -24,7 +23,7 @@ __all__ = [
 Message = Callable[[], str] | None
 
 
-def _assert(condition: Any, message: str) -> None:
+def _assert(condition: bool | tt.Tensor, message: str) -> None:
     """Raise AssertionError with a message if a condition, possibly a tensor of one element, does not hold.
 
     Examples
@@ -36,7 +35,7 @@ def _assert(condition: Any, message: str) -> None:
         raise AssertionError(message)
 
 
-def _raise_unless(kind: type[Exception], cond: Any, message: Message) -> None:
+def _raise_unless(kind: type[Exception], cond: bool, message: Message) -> None:
     if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if cond:
@@ -48,7 +47,7 @@ def _raise_unless(kind: type[Exception], cond: Any, message: Message) -> None:
     raise kind(str(message()))
 
 
-def _check(cond: Any, message: Message = None) -> None:
+def _check(cond: bool, message: Message = None) -> None:
     """Raise RuntimeError if a condition does not hold, with the text that `message()` returns.
 
     Examples
@@ -62,22 +61,22 @@ def _check(cond: Any, message: Message = None) -> None:
     _raise_unless(RuntimeError, cond, message)
 
 
-def _check_index(cond: Any, message: Message = None) -> None:
+def _check_index(cond: bool, message: Message = None) -> None:
     """Raise IndexError if a condition does not hold."""
     _raise_unless(IndexError, cond, message)
 
 
-def _check_value(cond: Any, message: Message = None) -> None:
+def _check_value(cond: bool, message: Message = None) -> None:
     """Raise ValueError if a condition does not hold."""
     _raise_unless(ValueError, cond, message)
 
 
-def _check_type(cond: Any, message: Message = None) -> None:
+def _check_type(cond: bool, message: Message = None) -> None:
     """Raise TypeError if a condition does not hold."""
     _raise_unless(TypeError, cond, message)
 
 
-def _check_not_implemented(cond: Any, message: Message = None) -> None:
+def _check_not_implemented(cond: bool, message: Message = None) -> None:
     """Raise NotImplementedError if a condition does not hold."""
     _raise_unless(NotImplementedError, cond, message)
 
@@ -87,7 +86,7 @@ def _check_is_size(i: int, message: Message = None, *, max: int | None = None) -
     _check(i >= 0 and (max is None or i <= max), message)
 
 
-def _check_tensor_all(cond: Any, message: Message = None) -> None:
+def _check_tensor_all(cond: tt.Tensor, message: Message = None) -> None:
     """Raise RuntimeError unless all elements of a bool tensor are True."""
     if not tt.is_tensor(cond):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
@@ -96,7 +95,7 @@ def _check_tensor_all(cond: Any, message: Message = None) -> None:
     _check(bool(cond.all().item()), message)
 
 
-def require_tensor(function: str, value: Any, argument: str = "input") -> None:
+def require_tensor(function: str, value: object, argument: str = "input") -> None:
     """Raise an `ArgumentError` unless an argument of a function is a tensor."""
     if not tt.is_tensor(value):
         raise ArgumentError(function, f"argument '{argument}' must be Tensor, not {type(value).__name__}")

@@ -76,7 +76,7 @@ def choose_parameters(
     return scale, round(min(max(point, first), last))
 
 
-def quantize_per_tensor_dynamic(input: Any, dtype: tt.dtype, reduce_range: bool) -> Any:
+def quantize_per_tensor_dynamic(input: tt.Tensor, dtype: tt.dtype, reduce_range: bool) -> Any:
     """Return a float32 tensor rounded to integers with the scale that its smallest and largest number ask for.
 
     Parameters
@@ -193,13 +193,13 @@ def choose_qparams_optimized(
 
 
 def fused_moving_avg_obs_fake_quant(
-    input: Any,
-    observer_on: Any,
-    fake_quant_on: Any,
-    running_min: Any,
-    running_max: Any,
-    scale: Any,
-    zero_point: Any,
+    input: tt.Tensor,
+    observer_on: tt.Tensor,
+    fake_quant_on: tt.Tensor,
+    running_min: tt.Tensor,
+    running_max: tt.Tensor,
+    scale: tt.Tensor,
+    zero_point: tt.Tensor,
     averaging_const: float,
     quant_min: int,
     quant_max: int,
@@ -270,7 +270,9 @@ def fused_moving_avg_obs_fake_quant(
     return fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max)
 
 
-def _observe(x: Any, axis: int | None, running_min: Any, running_max: Any, weight: float) -> None:
+def _observe(
+    x: tt.Tensor, axis: int | None, running_min: tt.Tensor, running_max: tt.Tensor, weight: float
+) -> None:
     """Update the averages of the smallest and the largest number, of each channel if there is an axis."""
     dims = [d for d in range(x.ndim) if d != axis]
     for running, extreme in ((running_min, x.amin(dims)), (running_max, x.amax(dims))):
@@ -281,7 +283,7 @@ def _observe(x: Any, axis: int | None, running_min: Any, running_max: Any, weigh
         _set(running, tt.where(tt.isinf(before), now, before + weight * (now - before)))
 
 
-def _set(target: Any, values: Any) -> None:
+def _set(target: tt.Tensor, values: tt.Tensor) -> None:
     """Write values into a tensor, which gets their number of elements."""
     if target.numel() != values.numel():
         target.resize_(values.numel())

@@ -15,7 +15,9 @@ class _Rounded(tt.autograd.Function):
     """Rounds to a grid; the gradient passes where the number lies within the grid's range."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, scale: Any, zero_point: Any, limits: tuple[int, int], late: bool) -> Any:
+    def forward(
+        ctx: Any, x: tt.Tensor, scale: tt.Tensor, zero_point: tt.Tensor, limits: tuple[int, int], late: bool
+    ) -> Any:
         wide = x.float() if x.dtype in (tt.float16, tt.bfloat16) else x
         steps = wide * (1 / scale)
         # Whole zero points are added after rounding, so that halves are rounded as without one.
@@ -32,7 +34,7 @@ class _Rounded(tt.autograd.Function):
         return grads[0] * inside, None, None, None, None
 
 
-def _check(name: str, input: Any, quant_min: int, quant_max: int) -> None:
+def _check(name: str, input: tt.Tensor, quant_min: int, quant_max: int) -> None:
     require_tensor(name, input)
     if not input.dtype.is_floating_point:
         raise DtypeError(f"{name}(): the input is of a floating point dtype, not of {input.dtype}")
@@ -41,7 +43,7 @@ def _check(name: str, input: Any, quant_min: int, quant_max: int) -> None:
 
 
 def fake_quantize_per_tensor_affine(
-    input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int
+    input: tt.Tensor, scale: float | tt.Tensor, zero_point: int | tt.Tensor, quant_min: int, quant_max: int
 ) -> Any:
     """Return a tensor rounded to (q - zero_point) * scale for whole numbers q from quant_min to quant_max.
 
@@ -81,7 +83,7 @@ def fake_quantize_per_tensor_affine(
 
 
 def fake_quantize_per_channel_affine(
-    input: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int
+    input: tt.Tensor, scale: tt.Tensor, zero_point: tt.Tensor, axis: int, quant_min: int, quant_max: int
 ) -> Any:
     """Return a tensor rounded as by `fake_quantize_per_tensor_affine`, with a grid for each channel.
 

@@ -48,7 +48,7 @@ def _safe_softmax(self: tt.Tensor, dim: int, dtype: tt.dtype | None = None) -> t
 
 
 def _softmax_backward_data(
-    grad_output: tt.Tensor, output: tt.Tensor, dim: int, input_dtype: Any
+    grad_output: tt.Tensor, output: tt.Tensor, dim: int, input_dtype: tt.dtype
 ) -> tt.Tensor:
     """Return the gradient of a softmax from its result.
 
@@ -81,7 +81,7 @@ def _clamped(self: tt.Tensor, indices: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-def _unsafe_masked_index(self: tt.Tensor, mask: tt.Tensor, indices: Sequence[Any], fill: Any) -> tt.Tensor:
+def _unsafe_masked_index(self: tt.Tensor, mask: tt.Tensor, indices: Sequence[Any], fill: float) -> tt.Tensor:
     """Return the elements at indices where a mask is true, and a number elsewhere, where indices may be anything.
 
     Parameters

@@ -39,7 +39,7 @@ class TensorType(type):
     _layout: Any = None
     """The layout of tensors of the type; strided if it is None."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         if not tt.is_tensor(instance):
             return False
         same = instance.dtype == cls.dtype and instance.device.type == cls._device

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tt
-from tt.errors import ArgumentError, DimensionError, ShapeError, ValueRangeError
+from tt.errors import ArgumentError, ValueRangeError
 from tt.library import overridable
 
 __all__ = [
@@ -30,7 +30,12 @@ __all__ = [
 # --- control flow --------------------------------------------------------------------------------------------------
 
 
-def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Iterable[Any] = ()) -> Any:
+def cond(
+    pred: Any,
+    true_fn: Any,
+    false_fn: Any,
+    operands: Iterable[Any] = (),
+) -> Any:
     """Call the first of two functions if a condition holds, otherwise the second, and return its result.
 
     Parameters

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def _tensor(name: str, value: Any, argument: str = "input") -> Any:
+def _tensor(name: str, value: object, argument: str = "input") -> Any:
     if not (tt.is_tensor(value) or is_tensor_like(value)):
         raise ArgumentError(name, f"argument '{argument}' must be Tensor, not {type(value).__name__}")
     return value
@@ -161,7 +161,7 @@ def is_same_size(input: tt.Tensor, other: tt.Tensor) -> bool:
     return bool(_tensor("is_same_size", input).is_same_size(_tensor("is_same_size", other, "other")))
 
 
-def is_storage(obj: Any, /) -> bool:
+def is_storage(obj: object, /) -> bool:
     """Return whether an object is a storage, typed or not.
 
     Examples
@@ -200,7 +200,9 @@ def get_device(input: tt.Tensor) -> int:
 
 
 @overridable
-def resize_as_(input: tt.Tensor, the_template: tt.Tensor, *, memory_format: Any = None) -> tt.Tensor:
+def resize_as_(
+    input: tt.Tensor, the_template: tt.Tensor, *, memory_format: tt.memory_format | None = None
+) -> tt.Tensor:
     """Give a tensor the size of another; elements beyond the old ones are undefined.
 
     Examples
@@ -227,7 +229,7 @@ def to_dlpack(input: tt.Tensor) -> Any:
     return _tensor("to_dlpack", input).__dlpack__()
 
 
-def typename(obj: Any, /) -> str:
+def typename(obj: object, /) -> str:
     """Return the name of an object's type: of a tensor as `Tensor.type()` has it.
 
     Examples

@@ -102,7 +102,7 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def custom_fwd(
-    fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: Any = None
+    fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: tt.dtype | None = None
 ) -> Callable[..., Any]:
     """Decorate the `forward` of a `tt.autograd.Function`; without autocast it stays as it is.
 

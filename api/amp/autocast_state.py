@@ -103,7 +103,7 @@ def set_autocast_dtype(device_type: str, dtype: tt.dtype) -> None:
     _STATE.dtypes[_type(device_type, "set_autocast_dtype")] = dtype
 
 
-def _type(device_type: Any, name: str) -> str:
+def _type(device_type: str, name: str) -> str:
     if not isinstance(device_type, str):
         raise ArgumentError(name, f"argument 'device_type' must be str, not {type(device_type).__name__}")
     return device_type

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import tt
 from tt.amp.autocast_mode import may_enable
+
+if TYPE_CHECKING:
+    from tt.optim import Optimizer
 
 __all__ = ["GradScaler"]
 
@@ -54,14 +58,14 @@ class GradScaler:
         """Return a loss, or several, as they are."""
         return outputs
 
-    def unscale_(self, optimizer: Any) -> None:
+    def unscale_(self, optimizer: Optimizer) -> None:
         """Leave the gradients of an optimizer's parameters as they are."""
 
-    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """Call `optimizer.step`."""
         return optimizer.step(*args, **kwargs)
 
-    def update(self, new_scale: Any = None) -> None:
+    def update(self, new_scale: float | tt.Tensor | None = None) -> None:
         """Leave the scale as it is."""
 
     def get_scale(self) -> float:

@@ -89,7 +89,11 @@ def number_as_tensor(number: Any, like: tt.Tensor) -> tt.Tensor:
     return filled((), number, dtype, like.device)
 
 
-def as_tensors(x1: Any, x2: Any, numbers: bool = False) -> tuple[Any, Any]:
+def as_tensors(
+    x1: tt.Tensor | bool | int | float | complex,
+    x2: tt.Tensor | bool | int | float | complex,
+    numbers: bool = False,
+) -> tuple[Any, Any]:
     """Return both arguments of a binary function as arrays of one dtype.
 
     Parameters

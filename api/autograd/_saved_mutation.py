@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
@@ -97,7 +97,11 @@ class CopyBeforeChange(TTDispatchMode):
         self._context = context
 
     def __tt_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         given = kwargs or {}
         for position, argument in enumerate(func.schema.arguments):

@@ -13,7 +13,7 @@ __all__ = ["Variable", "VariableMeta"]
 class VariableMeta(type):
     """The class of `Variable`: every tensor is an instance."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return bool(tt.is_tensor(instance))
 
     def __call__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:

@@ -58,7 +58,7 @@ class GradScaler(amp.GradScaler):
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
-def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
+def custom_fwd(fwd: Any = None, *, cast_inputs: tt.dtype | None = None) -> Any:
     """`tt.amp.custom_fwd` for CUDA."""
     _warn("custom_fwd(...)", "custom_fwd(..., device_type='cuda')")
     return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)

@@ -148,7 +148,7 @@ def _check_dependencies(module: ModuleType, file: Path) -> None:
         raise ModuleNotFoundError(f"{file} needs packages that are not installed: {', '.join(missing)}")
 
 
-def _entry_point(module: ModuleType, name: Any, folder: Path) -> Callable[..., Any]:
+def _entry_point(module: ModuleType, name: str, folder: Path) -> Callable[..., Any]:
     if not isinstance(name, str):
         raise TypeError(f"the name of an entry point is a str, not {type(name).__name__}")
     member = getattr(module, name, None)

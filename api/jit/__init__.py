@@ -76,7 +76,7 @@ def annotate(the_type: Any, the_value: Any) -> Any:
     return the_value
 
 
-def isinstance(obj: Any, target_type: Any) -> bool:
+def isinstance(obj: object, target_type: Any) -> bool:
     """Return whether an object is of a type; of a generic type, only what holds the elements is looked at."""
     return _isinstance(obj, cast(Any, getattr(target_type, "__origin__", None) or target_type))
 

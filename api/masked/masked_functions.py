@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import tt
@@ -50,13 +51,13 @@ FACTS: Final = frozenset({
 """Functions that concern no element."""
 
 
-def _made(data: Any, mask: Any) -> Any:
+def _made(data: tt.Tensor, mask: tt.Tensor) -> Any:
     from tt.masked.masked_tensor import MaskedTensor
 
     return MaskedTensor._over(data, mask)
 
 
-def _is_masked(value: Any) -> bool:
+def _is_masked(value: object) -> bool:
     from tt.masked.masked_tensor import MaskedTensor
 
     return isinstance(value, MaskedTensor)
@@ -91,7 +92,7 @@ def _first(args: Sequence[Any]) -> MaskedTensor:
 # --- elements --------------------------------------------------------------------------------------------------------
 
 
-def _common_mask(name: str, args: Sequence[Any], shape: Any) -> Any:
+def _common_mask(name: str, args: Sequence[Any], shape: Sequence[int]) -> Any:
     """Return the mask of a result, which all masked arguments must agree on."""
     masks = [value._mask for value in args if _is_masked(value)]
     whole = [tt.broadcast_to(mask, tuple(shape)) for mask in masks]
@@ -133,7 +134,7 @@ def _in_place(name: str, func: Handler) -> Handler:
     return handler
 
 
-def _where(condition: Any, input: Any = None, other: Any = None) -> Any:
+def _where(condition: tt.Tensor, input: Any = None, other: Any = None) -> Any:
     if _is_masked(condition) or input is None:
         raise tt.errors.ArgumentError("where", "the condition of masked tensors is a tensor without a mask")
     result = tt.where(condition, _data(input), _data(other))
@@ -146,7 +147,7 @@ def _where(condition: Any, input: Any = None, other: Any = None) -> Any:
     return _made(result, chosen)
 
 
-def _of_tensor_where(self: Any, condition: Any, other: Any) -> Any:
+def _of_tensor_where(self: tt.Tensor, condition: tt.Tensor, other: Any) -> Any:
     return _where(condition, self, other)
 
 
@@ -202,7 +203,7 @@ def _structural(name: str, func: Handler) -> Handler:
 # --- reductions ------------------------------------------------------------------------------------------------------
 
 
-def _reduced_mask(mask: Any, dim: Any, keepdim: bool) -> Any:
+def _reduced_mask(mask: tt.Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Any:
     """Return where a reduction has at least one element."""
     if dim is None or (isinstance(dim, list | tuple) and not dim):
         result = mask.any()
@@ -218,7 +219,7 @@ def _dims(dim: Any, kwargs: dict[str, Any]) -> Any:
 def _reduction(name: str) -> Handler:
     function: Any = getattr(reductions, name)
 
-    def handler(input: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+    def handler(input: MaskedTensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
         dim = _dims(dim, kwargs)
         keepdim = kwargs.pop("keepdims", keepdim)
         if name == "median" and dim is None:
@@ -234,7 +235,7 @@ def _variance(name: str) -> Handler:
     function: Any = getattr(reductions, name)
 
     def handler(
-        input: Any,
+        input: MaskedTensor,
         dim: Any = None,
         unbiased: Any = None,
         keepdim: bool = False,
@@ -257,7 +258,11 @@ def _variance(name: str) -> Handler:
 
 
 def _norm(
-    input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: tt.dtype | None = None
+    input: MaskedTensor,
+    p: Any = 2,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    dtype: tt.dtype | None = None,
 ) -> Any:
     order = 2.0 if p in ("fro", None) else p
     result = reductions.norm(input._data, order, dim, keepdim=keepdim, dtype=dtype, mask=input._mask)
@@ -265,7 +270,7 @@ def _norm(
 
 
 def _logical(name: str) -> Handler:
-    def handler(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    def handler(input: MaskedTensor, dim: Any = None, keepdim: bool = False) -> Any:
         data = input._data.to(tt.bool)
         filled = tt.where(input._mask, data, tt.tensor(name == "all", device=data.device))
         result = getattr(tt, name)(filled) if dim is None else getattr(tt, name)(filled, dim, keepdim)
@@ -279,7 +284,7 @@ def _extreme(name: str) -> Handler:
     index_of: Any = getattr(reductions, f"arg{name}")
     pointwise = "maximum" if name == "max" else "minimum"
 
-    def handler(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    def handler(input: MaskedTensor, dim: Any = None, keepdim: bool = False) -> Any:
         if isinstance(dim, tt.Tensor):
             return getattr(tt, pointwise)(input, dim)
         if dim is None:
@@ -294,10 +299,10 @@ def _extreme(name: str) -> Handler:
     return handler
 
 
-def _along(module: Any, name: str) -> Handler:
+def _along(module: ModuleType, name: str) -> Handler:
     function: Any = getattr(module, name)
 
-    def handler(input: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def handler(input: MaskedTensor, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
         kwargs.pop("_stacklevel", None)
         if args:
             kwargs["dtype"] = args[-1]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Self, SupportsIndex
 
 import tt
 from tt.library import warn_user
 from tt.masked.masked_functions import FACTS, handler_of
 from tt.masked.printing import masked_text
+from tt.types import Number
 
 __all__ = ["MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"]
 
 
-def is_masked_tensor(obj: Any, /) -> bool:
+def is_masked_tensor(obj: object, /) -> bool:
     """Return whether an object is a masked tensor.
 
     Examples
@@ -80,7 +82,7 @@ class MaskedTensor(tt.Tensor):
     _data: tt.Tensor
     _mask: tt.Tensor
 
-    def __new__(cls, data: Any, mask: Any, requires_grad: bool = False) -> Self:
+    def __new__(cls, data: tt.Tensor, mask: tt.Tensor, requires_grad: bool = False) -> Self:
         """Return a masked tensor over copies of data and mask."""
         _check(data, mask)
         if data.requires_grad:
@@ -92,11 +94,11 @@ class MaskedTensor(tt.Tensor):
             own = data.clone()  # detach() would also drop a tangent
         return cls._over(own.requires_grad_() if requires_grad else own, mask.detach().clone())
 
-    def __init__(self, data: Any, mask: Any, requires_grad: bool = False) -> None:
+    def __init__(self, data: tt.Tensor, mask: tt.Tensor, requires_grad: bool = False) -> None:
         """Do nothing: all is made by `__new__`."""
 
     @classmethod
-    def _over(cls, data: Any, mask: Any) -> Self:
+    def _over(cls, data: tt.Tensor, mask: tt.Tensor) -> Self:
         """Return a masked tensor over data, with its history, and a mask."""
         new: Any = tt.Tensor._make_subclass(cls, data.detach())
         new._data, new._mask = data, mask
@@ -104,7 +106,13 @@ class MaskedTensor(tt.Tensor):
         return result
 
     @classmethod
-    def __tt_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __tt_function__(
+        cls,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         """Run a function of tt on data and mask.
 
         Raises
@@ -150,7 +158,7 @@ class MaskedTensor(tt.Tensor):
         """
         return self._mask
 
-    def to_tensor(self, value: Any) -> tt.Tensor:
+    def to_tensor(self, value: Number) -> tt.Tensor:
         """Return a plain tensor with a number instead of masked elements.
 
         Examples
@@ -257,10 +265,10 @@ class MaskedTensor(tt.Tensor):
 
     def backward(
         self,
-        gradient: Any = None,
+        gradient: tt.Tensor | None = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
-        inputs: Any = None,
+        inputs: tt.Tensor | Sequence[tt.Tensor] | None = None,
     ) -> None:
         """Compute the gradients of the leaves; masked elements contribute nothing.
 
@@ -289,7 +297,7 @@ class MaskedTensor(tt.Tensor):
         memo[id(self)] = new
         return new
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return _rebuilt, (self._data, self._mask)
 
 
@@ -297,7 +305,7 @@ def _bare(value: Any) -> Any:
     return value._data if is_masked_tensor(value) else value
 
 
-def _rebuilt(data: Any, mask: Any) -> MaskedTensor:
+def _rebuilt(data: tt.Tensor, mask: tt.Tensor) -> MaskedTensor:
     _check(data, mask)
     return MaskedTensor._over(data, mask)
 
@@ -308,7 +316,7 @@ def _listed(data: Any, mask: Any) -> Any:
     return [_listed(one, kept) for one, kept in zip(data, mask, strict=True)]
 
 
-def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
+def masked_tensor(data: tt.Tensor, mask: tt.Tensor, requires_grad: bool = False) -> MaskedTensor:
     """Return a masked tensor of copies of data and mask, without history.
 
     Parameters
@@ -339,7 +347,7 @@ def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTe
     return MaskedTensor(data, mask, requires_grad)
 
 
-def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
+def as_masked_tensor(data: tt.Tensor, mask: tt.Tensor) -> MaskedTensor:
     """Return a masked tensor over data with its history: gradients flow to the data, zero where the mask is False.
 
     Parameters

@@ -10,7 +10,7 @@ import tt
 __all__ = ["converted", "expect_strided", "filled", "given_mask", "is_sparse", "largest", "smallest"]
 
 
-def given_mask(op: str, input: Any, mask: Any) -> Any:
+def given_mask(op: str, input: tt.Tensor, mask: Any) -> Any:
     """Return a mask in the shape of the input, True everywhere if there is none."""
     expect_strided(op, input)
     if mask is None:
@@ -25,12 +25,12 @@ def given_mask(op: str, input: Any, mask: Any) -> Any:
     return tt.broadcast_to(mask.to_dense() if is_sparse(mask) else mask, tuple(input.shape))
 
 
-def is_sparse(tensor: Any) -> bool:
+def is_sparse(tensor: tt.Tensor) -> bool:
     """Return whether a tensor is of a sparse layout."""
     return str(tensor.layout).startswith("tt.sparse_")
 
 
-def expect_strided(op: str, input: Any) -> None:
+def expect_strided(op: str, input: tt.Tensor) -> None:
     """Refuse sparse tensors."""
     if is_sparse(input):
         raise tt.errors.ValueRangeError(
@@ -38,12 +38,12 @@ def expect_strided(op: str, input: Any) -> None:
         )
 
 
-def converted(input: Any, dtype: tt.dtype | None) -> Any:
+def converted(input: tt.Tensor, dtype: tt.dtype | None) -> Any:
     """Return the input in a dtype, if one is given."""
     return input if dtype is None else input.to(dtype)
 
 
-def filled(op: str, input: Any, mask: Any, value: Any) -> Any:
+def filled(op: str, input: tt.Tensor, mask: tt.Tensor | None, value: float) -> Any:
     """Return the input with a number where the mask is False."""
     expect_strided(op, input)
     if mask is None:

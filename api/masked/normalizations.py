@@ -6,7 +6,6 @@ The results at these places are undefined.
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 import tt
 from tt.masked.masks import converted, filled
@@ -15,7 +14,9 @@ from tt.masked.reductions import norm
 __all__ = ["log_softmax", "logaddexp", "normalize", "softmax", "softmin"]
 
 
-def softmax(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = None) -> tt.Tensor:
+def softmax(
+    input: tt.Tensor, dim: int, *, dtype: tt.dtype | None = None, mask: tt.Tensor | None = None
+) -> tt.Tensor:
     """Return the softmax along a dimension, of the elements where the mask is True.
 
     Examples
@@ -28,7 +29,9 @@ def softmax(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = 
     return tt.softmax(x, dim)
 
 
-def log_softmax(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = None) -> tt.Tensor:
+def log_softmax(
+    input: tt.Tensor, dim: int, *, dtype: tt.dtype | None = None, mask: tt.Tensor | None = None
+) -> tt.Tensor:
     """Return the logarithm of the softmax along a dimension, of the elements where the mask is True.
 
     Examples
@@ -41,7 +44,9 @@ def log_softmax(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: An
     return tt.log_softmax(x, dim)
 
 
-def softmin(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = None) -> tt.Tensor:
+def softmin(
+    input: tt.Tensor, dim: int, *, dtype: tt.dtype | None = None, mask: tt.Tensor | None = None
+) -> tt.Tensor:
     """Return the softmax of the negative elements along a dimension, of those where the mask is True.
 
     Examples
@@ -55,7 +60,13 @@ def softmin(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = 
 
 
 def normalize(
-    input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: tt.dtype | None = None, mask: Any = None
+    input: tt.Tensor,
+    ord: float,
+    dim: int,
+    *,
+    eps: float = 1e-12,
+    dtype: tt.dtype | None = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Divide by the norm of order ord along a dimension, of the elements where the mask is True.
 
@@ -71,7 +82,12 @@ def normalize(
 
 
 def logaddexp(
-    input: Any, other: Any, *, dtype: tt.dtype | None = None, input_mask: Any = None, other_mask: Any = None
+    input: tt.Tensor,
+    other: tt.Tensor,
+    *,
+    dtype: tt.dtype | None = None,
+    input_mask: tt.Tensor | None = None,
+    other_mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the logarithm of the sum of two exponentials, of those whose mask is True.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import tt
+
 __all__ = ["masked_text"]
 
 _WIDTH = 8
@@ -44,7 +46,7 @@ def _indented(text: str) -> str:
     return "\n".join("  " + line for line in text.split("\n"))
 
 
-def masked_text(data: Any, mask: Any) -> str:
+def masked_text(data: tt.Tensor, mask: tt.Tensor) -> str:
     """Return what `repr` of a masked tensor shows.
 
     Examples

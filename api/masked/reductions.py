@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf, nan
-from typing import Any
 
 import tt
 from tt.masked.masks import converted, filled, given_mask, is_sparse, largest, smallest
@@ -24,7 +23,7 @@ __all__ = [
 Dims = int | tuple[int, ...] | None
 
 
-def _all(input: Any, dim: Dims) -> tuple[int, ...]:
+def _all(input: tt.Tensor, dim: Dims) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(input.ndim))
     return (dim,) if isinstance(dim, int) else tuple(dim)
@@ -37,11 +36,11 @@ def _integral(dtype: tt.dtype) -> bool:
 def _of_sparse(
     name: str,
     reduce: Callable[..., tt.Tensor],
-    input: Any,
+    input: tt.Tensor,
     dim: Dims,
     keepdim: bool,
     dtype: tt.dtype | None,
-    mask: Any,
+    mask: tt.Tensor | None,
 ) -> tt.Tensor:
     """Reduce the elements of a sparse tensor that a mask selects, which may be many that are not stored."""
     if input.layout not in (tt.sparse_coo, tt.sparse_csr):
@@ -68,7 +67,12 @@ def _of_sparse(
 
 
 def sum(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
+    input: tt.Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: tt.dtype | None = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the sum of the elements along dimensions where the mask is True.
 
@@ -97,7 +101,12 @@ def _distinct(name: str, ndim: int, dims: Sequence[int]) -> list[int]:
 
 
 def prod(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
+    input: tt.Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: tt.dtype | None = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the product of the elements along dimensions where the mask is True.
 
@@ -121,7 +130,12 @@ def prod(
 
 
 def amax(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
+    input: tt.Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: tt.dtype | None = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the largest element along dimensions where the mask is True.
 
@@ -139,7 +153,12 @@ def amax(
 
 
 def amin(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
+    input: tt.Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: tt.dtype | None = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the smallest element along dimensions where the mask is True.
 
@@ -157,12 +176,12 @@ def amin(
 
 
 def argmax(
-    input: Any,
+    input: tt.Tensor,
     dim: int | None = None,
     *,
     keepdim: bool = False,
     dtype: tt.dtype | None = None,
-    mask: Any = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the index of the largest element where the mask is True, along a dimension or of all.
 
@@ -177,12 +196,12 @@ def argmax(
 
 
 def argmin(
-    input: Any,
+    input: tt.Tensor,
     dim: int | None = None,
     *,
     keepdim: bool = False,
     dtype: tt.dtype | None = None,
-    mask: Any = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the index of the smallest element where the mask is True, along a dimension or of all.
 
@@ -196,7 +215,9 @@ def argmin(
     return tt.argmin(filled("masked.argmin", x, mask, largest(x.dtype)), dim, keepdim)
 
 
-def cumsum(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = None) -> tt.Tensor:
+def cumsum(
+    input: tt.Tensor, dim: int, *, dtype: tt.dtype | None = None, mask: tt.Tensor | None = None
+) -> tt.Tensor:
     """Return the sums of the elements so far along a dimension, of those where the mask is True.
 
     Examples
@@ -208,7 +229,9 @@ def cumsum(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = N
     return tt.cumsum(filled("masked.cumsum", converted(input, dtype), mask, 0), dim)
 
 
-def cumprod(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = None) -> tt.Tensor:
+def cumprod(
+    input: tt.Tensor, dim: int, *, dtype: tt.dtype | None = None, mask: tt.Tensor | None = None
+) -> tt.Tensor:
     """Return the products of the elements so far along a dimension, of those where the mask is True.
 
     Examples
@@ -221,7 +244,12 @@ def cumprod(input: Any, dim: int, *, dtype: tt.dtype | None = None, mask: Any = 
 
 
 def mean(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
+    input: tt.Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: tt.dtype | None = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the mean of the elements along dimensions where the mask is True.
 
@@ -239,7 +267,12 @@ def mean(
 
 
 def median(
-    input: Any, dim: int = -1, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
+    input: tt.Tensor,
+    dim: int = -1,
+    *,
+    keepdim: bool = False,
+    dtype: tt.dtype | None = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the median along a dimension of the elements where the mask is True.
 
@@ -258,7 +291,12 @@ def median(
 
 
 def logsumexp(
-    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: tt.dtype | None = None, mask: Any = None
+    input: tt.Tensor,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: tt.dtype | None = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the logarithm of the sum of the exponentials along dimensions where the mask is True.
 
@@ -277,13 +315,13 @@ def logsumexp(
 
 
 def norm(
-    input: Any,
+    input: tt.Tensor,
     ord: float | None = 2.0,
     dim: Dims = None,
     *,
     keepdim: bool = False,
     dtype: tt.dtype | None = None,
-    mask: Any = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the norm of order ord along dimensions, of the elements where the mask is True.
 
@@ -300,14 +338,14 @@ def norm(
 
 
 def var(
-    input: Any,
+    input: tt.Tensor,
     dim: Dims = None,
     unbiased: bool | None = None,
     *,
     correction: float | None = None,
     keepdim: bool = False,
     dtype: tt.dtype | None = None,
-    mask: Any = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the variance of the elements along dimensions where the mask is True.
 
@@ -331,14 +369,14 @@ def var(
 
 
 def std(
-    input: Any,
+    input: tt.Tensor,
     dim: Dims = None,
     unbiased: bool | None = None,
     *,
     correction: float | None = None,
     keepdim: bool = False,
     dtype: tt.dtype | None = None,
-    mask: Any = None,
+    mask: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Return the standard deviation of the elements along dimensions where the mask is True.
 

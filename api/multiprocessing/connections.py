@@ -52,7 +52,7 @@ else:
 class Connection(_Standard):
     """One end of a pipe between processes."""
 
-    def send(self, obj: Any) -> None:
+    def send(self, obj: object) -> None:
         """Send an object; its tensors are shared from then on."""
         self._check_closed()
         self._check_writable()

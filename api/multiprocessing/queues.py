@@ -31,7 +31,7 @@ class Queue(_Queue):
         _exchange_pipe(self)
         _own(self)._reset()
 
-    def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
+    def put(self, obj: object, block: bool = True, timeout: float | None = None) -> None:
         """Add an object, whose tensors are shared from then on."""
         super().put(Envelope(pack(obj)), block, timeout)
 
@@ -44,7 +44,7 @@ class JoinableQueue(_JoinableQueue):
         _exchange_pipe(self)
         _own(self)._reset()
 
-    def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
+    def put(self, obj: object, block: bool = True, timeout: float | None = None) -> None:
         """Add an object, whose tensors are shared from then on."""
         super().put(Envelope(pack(obj)), block, timeout)
 
@@ -57,7 +57,7 @@ class SimpleQueue(_SimpleQueue):
         _exchange_pipe(self)
         self._poll = _own(self)._reader.poll
 
-    def put(self, obj: Any) -> None:
+    def put(self, obj: object) -> None:
         """Add an object, whose tensors are shared from then on."""
         message, own = pack(obj), _own(self)
         with own._wlock:

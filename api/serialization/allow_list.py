@@ -138,7 +138,7 @@ def allowed() -> dict[str, Any]:
     return table
 
 
-def blocked_module(name: str, value: Any = None) -> str | None:
+def blocked_module(name: str, value: object = None) -> str | None:
     """Return the module because of which a global is refused even if the user allowed it; None if it is not.
 
     Parameters

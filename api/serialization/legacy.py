@@ -7,7 +7,7 @@ import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from tt.errors import CorruptFileError
 from tt.library import empty_bytes, read_into
 from tt.serialization.options import OPTIONS
 from tt.serialization.unpickler import ScanningUnpickler, WeightsUnpickler
+
+if TYPE_CHECKING:
+    from tt.serialization.loading import _Session
 
 __all__ = ["MAGIC_NUMBER", "PROTOCOL_VERSION", "is_legacy", "load_legacy"]
 
@@ -46,7 +49,7 @@ def is_legacy(start: bytes) -> bool:
     return MAGIC_NUMBER.to_bytes(10, "little") in start[:40]
 
 
-def load_legacy(file: IO[bytes], path: str, session: Any) -> Any:
+def load_legacy(file: IO[bytes], path: str, session: _Session) -> Any:
     """Return the object in a file, which is left at the end of the object.
 
     Parameters
@@ -89,7 +92,7 @@ def load_legacy(file: IO[bytes], path: str, session: Any) -> Any:
 # --- the pickles ---------------------------------------------------------------------------------------------------
 
 
-def _pickles(file: IO[bytes], begin: int, path: str, session: Any) -> _Pickles:
+def _pickles(file: IO[bytes], begin: int, path: str, session: _Session) -> _Pickles:
     """Return the contents of a file's pickles; their bytes alone are kept, not those of the storages."""
     data = file.read(_HEAD)
     try:
@@ -101,7 +104,7 @@ def _pickles(file: IO[bytes], begin: int, path: str, session: Any) -> _Pickles:
         return _parsed(data + more, path, session)
 
 
-def _parsed(data: bytes, path: str, session: Any) -> _Pickles:
+def _parsed(data: bytes, path: str, session: _Session) -> _Pickles:
     position, values = 0, []
     for _ in range(3):
         value, position = _plain(data, position, path, session)
@@ -119,18 +122,18 @@ def _parsed(data: bytes, path: str, session: Any) -> _Pickles:
     return _Pickles(data, position, end, info, keys, sizes)
 
 
-def _plain(data: bytes, position: int, path: str, session: Any) -> tuple[Any, int]:
+def _plain(data: bytes, position: int, path: str, session: _Session) -> tuple[Any, int]:
     """Return the object in a pickle without tensors, and where it ends."""
 
-    def refuse(id: Any) -> Any:
+    def refuse(id: object) -> Any:
         raise CorruptFileError(path, "its pickle is damaged: it has a storage where none can be")
 
     unpickler = WeightsUnpickler(data, position, path, session.rebuilder(), refuse)
     return unpickler.load(), unpickler.position
 
 
-def _noting(sizes: dict[str, tuple[int, int]], path: str, session: Any) -> Callable[[Any], Any]:
-    def note(id: Any) -> Any:
+def _noting(sizes: dict[str, tuple[int, int]], path: str, session: _Session) -> Callable[[Any], Any]:
+    def note(id: object) -> Any:
         if not _is_class(id):
             kind, key, _, count = session.checked(id)
             if sizes.setdefault(key, (kind.itemsize, kind.itemsize * count))[1] != kind.itemsize * count:
@@ -140,7 +143,7 @@ def _noting(sizes: dict[str, tuple[int, int]], path: str, session: Any) -> Calla
     return note
 
 
-def _is_class(id: Any) -> bool:
+def _is_class(id: object) -> bool:
     """Return whether an id is that of a class of modules, with its source."""
     return isinstance(id, tuple) and len(id) > 1 and id[0] in ("module", b"module")
 
@@ -170,7 +173,7 @@ def _locate_storages(
     return offsets, position
 
 
-def _part(id: Any, view: Any, path: str, session: Any) -> Any:
+def _part(id: Any, view: Any, path: str, session: _Session) -> Any:
     """Return a part of a storage, which very old files have."""
     whole = session.find_storage(session.persistent_load(id[:5]))
     if not isinstance(view, tuple) or len(view) != 3:

@@ -7,7 +7,7 @@ import mmap as mmap_module
 import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -221,7 +221,7 @@ class _Session:
         result, _ = self.unpickle(data, 0, self.persistent_load)
         return result
 
-    def persistent_load(self, id: Any) -> Any:
+    def persistent_load(self, id: object) -> Any:
         """Return the storage that an id of the file stands for."""
         return self.storage(*self.checked(id))
 
@@ -267,7 +267,7 @@ class _Session:
         memory = self.read(key, nbytes)
         return self.restore(LoadedStorage(array_of_bytes(memory), dtype), location)
 
-    def find_storage(self, found: Any) -> LoadedStorage:
+    def find_storage(self, found: object) -> LoadedStorage:
         """Return the storage behind what `persistent_load` returned."""
         if isinstance(found, LoadedStorage):
             return found
@@ -284,7 +284,7 @@ class _Session:
 
     # --- pickles ---------------------------------------------------------------------------------------------
 
-    def unpickle(self, data: Any, position: int, persistent_load: Callable[[Any], Any]) -> tuple[Any, int]:
+    def unpickle(self, data: bytes, position: int, persistent_load: Callable[[Any], Any]) -> tuple[Any, int]:
         """Return the object in a pickle, and where it ends."""
         rebuilder = self.rebuilder()
         if self._safe:
@@ -294,7 +294,7 @@ class _Session:
         return self._unpickle_all(data, position, persistent_load, rebuilder)
 
     def _unpickle_all(
-        self, data: Any, position: int, persistent_load: Callable[[Any], Any], rebuilder: Rebuilder
+        self, data: bytes, position: int, persistent_load: Callable[[Any], Any], rebuilder: Rebuilder
     ) -> tuple[Any, int]:
         table: dict[str, Any] = {**DTYPE_NAMES, **STORAGE_TYPES, **dict.fromkeys(TENSOR_TYPES, tt.Tensor)}
         functions = rebuilder.functions()
@@ -323,7 +323,7 @@ class _Session:
 
     # --- old formats ------------------------------------------------------------------------------------------
 
-    def part_of(self, whole: LoadedStorage, offset: Any, count: Any) -> LoadedStorage:
+    def part_of(self, whole: LoadedStorage, offset: object, count: object) -> LoadedStorage:
         """Return a part of a storage, in elements."""
         if (
             type(offset) is not int
@@ -343,7 +343,7 @@ class _Part(LoadedStorage):
         super().__init__(bytes, dtype)
         self._whole, self._offset = whole, offset
 
-    def placed(self, dtype: tt.dtype, size: Any, stride: Any, offset: int) -> tt.Tensor:
+    def placed(self, dtype: tt.dtype, size: Sequence[int], stride: Sequence[int], offset: int) -> tt.Tensor:
         """Return a tensor in the part."""
         return self._whole.placed(dtype, size, stride, offset + self._offset)
 

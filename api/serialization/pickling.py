@@ -17,7 +17,7 @@ import re
 import sys
 from collections import OrderedDict
 from types import FunctionType, ModuleType
-from typing import Any, ClassVar, cast
+from typing import IO, Any, ClassVar, cast
 
 import numpy as np
 
@@ -163,7 +163,7 @@ class StorageTable:
         return self.place_of(storage._elements)[0]
 
 
-def _storage_of(tensor: Any) -> Any:
+def _storage_of(tensor: tt.Tensor) -> Any:
     """Return the storage of a strided tensor, or None if its memory is not a plain row of bytes."""
     storage = tensor.untyped_storage()
     owner = getattr(storage, "owner", None)
@@ -190,7 +190,7 @@ def location_of(memory: Memory) -> str:
     return location_tag(memory)
 
 
-def _all_bytes(tensor: Any, storage: Any, nbytes: int) -> Memory:
+def _all_bytes(tensor: tt.Tensor, storage: Any, nbytes: int) -> Memory:
     """Return all memory behind a tensor as bytes."""
     if isinstance(storage.owner, np.ndarray) and tensor.device.type == "cpu":
         memory: np.ndarray[Any, Any] = storage.owner.reshape(-1, order="A").view(np.uint8)
@@ -214,7 +214,7 @@ class _NeedsNamesError(Exception):
     """An object whose names only the pickler in Python can write."""
 
 
-def _reduce_tensor(tensor: Any, table: StorageTable) -> tuple[Any, ...]:
+def _reduce_tensor(tensor: tt.Tensor, table: StorageTable) -> tuple[Any, ...]:
     """Return the function and arguments that rebuild a tensor's data, whatever its class."""
     kind = type(tensor)
     gradient = bool(tensor.requires_grad)
@@ -247,7 +247,7 @@ def _reduce_tensor(tensor: Any, table: StorageTable) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _is_wrapper(tensor: Any) -> bool:
+def _is_wrapper(tensor: tt.Tensor) -> bool:
     try:
         tensor.detach().as_subclass(tt.Tensor)
     except TypeError:
@@ -269,7 +269,7 @@ def _quantizer(tensor: Any) -> tuple[Any, ...]:
     )
 
 
-def _sparse_parts(tensor: Any) -> tuple[Any, ...]:
+def _sparse_parts(tensor: tt.Tensor) -> tuple[Any, ...]:
     """Return the parts of a sparse tensor; the values say whether it requires a gradient, as in PyTorch's files."""
     bare = tensor.detach()
     values = (bare._values() if bare.layout == tt.sparse_coo else bare.values()).detach()
@@ -285,7 +285,7 @@ def _sparse_parts(tensor: Any) -> tuple[Any, ...]:
     )
 
 
-def _nested_parts(tensor: Any, gradient: bool) -> dict[str, Any]:
+def _nested_parts(tensor: tt.Tensor, gradient: bool) -> dict[str, Any]:
     bare = tensor.detach()
     ragged = next(d for d, n in enumerate(bare.shape) if type(n) is not int)
     return {
@@ -294,12 +294,12 @@ def _nested_parts(tensor: Any, gradient: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _state_of(tensor: Any) -> dict[str, Any]:
+def _state_of(tensor: tt.Tensor) -> dict[str, Any]:
     state: dict[str, Any] = dict(tensor.__dict__)
     return state
 
 
-def reduced(obj: Any, table: StorageTable) -> Any:
+def reduced(obj: object, table: StorageTable) -> Any:
     """Return how an object of tt is written, in the form of `__reduce__`; `_NOT_OURS` if it is none of tt."""
     if isinstance(obj, tt.Tensor):
         if hasattr(
@@ -355,11 +355,11 @@ def _fast(base: Any) -> Any:
     """Return a pickler for files whose names can be replaced afterwards."""
 
     class FastPickler(_TensorPickler, base):  # type: ignore[misc]  # of a module that the user chooses
-        def __init__(self, file: Any, protocol: int, table: StorageTable) -> None:
+        def __init__(self, file: IO[bytes], protocol: int, table: StorageTable) -> None:
             super().__init__(file, protocol=protocol)
             self.table = table
 
-        def reducer_override(self, obj: Any) -> Any:
+        def reducer_override(self, obj: object) -> Any:
             if isinstance(obj, ForeignName):
                 return obj.line
             result = reduced(obj, self.table)
@@ -381,11 +381,11 @@ def _thorough(base: Any) -> Any:
             FunctionType: lambda self, obj: self.save_global(obj),
         }
 
-        def __init__(self, file: Any, protocol: int, table: StorageTable) -> None:
+        def __init__(self, file: IO[bytes], protocol: int, table: StorageTable) -> None:
             super().__init__(file, protocol=protocol)
             self.table = table
 
-        def reducer_override(self, obj: Any) -> Any:
+        def reducer_override(self, obj: object) -> Any:
             if not isinstance(obj, type | FunctionType) and (named := torch_name_of(obj)) is not None:
                 return named[1]
             result = reduced(obj, self.table)
@@ -393,7 +393,7 @@ def _thorough(base: Any) -> Any:
                 return _reduce_module(obj, self.proto)
             return result
 
-        def save_global(self, obj: Any, name: Any = None) -> None:
+        def save_global(self, obj: object, name: Any = None) -> None:
             theirs = torch_name_of(obj)
             if theirs is None:
                 super().save_global(obj, name)
@@ -428,7 +428,7 @@ def _reduce_module(obj: Any, protocol: int) -> Any:
     return function, args, state, *more
 
 
-def torch_name_of(obj: Any) -> tuple[str, str] | None:
+def torch_name_of(obj: object) -> tuple[str, str] | None:
     """Return PyTorch's name of a class, a function or a dtype, if it has one."""
     if isinstance(obj, ForeignName):
         return obj.module, obj.name
@@ -439,7 +439,7 @@ def torch_name_of(obj: Any) -> tuple[str, str] | None:
     return operator_to_torch(obj) if callable(obj) else None
 
 
-def pickled(obj: Any, protocol: int, pickle_module: Any, table: StorageTable) -> bytes:
+def pickled(obj: object, protocol: int, pickle_module: ModuleType, table: StorageTable) -> bytes:
     """Return the pickle of an object; the storages that it needs are in the table afterwards."""
     base = pickle_module.Pickler
     python = base if hasattr(base, "save_global") else pickle._Pickler  # the one in Python

@@ -84,12 +84,14 @@ class Rebuilder:
 
     # --- tensors ---------------------------------------------------------------------------------------------
 
-    def tensor(self, storage: Any, storage_offset: int, size: Any, stride: Any) -> tt.Tensor:
+    def tensor(self, storage: object, storage_offset: int, size: object, stride: object) -> tt.Tensor:
         """Return a tensor in a storage."""
         stored = self._find(storage)
         return self._placed(stored, stored.dtype, storage_offset, size, stride)
 
-    def _placed(self, storage: LoadedStorage, dtype: Any, offset: Any, size: Any, stride: Any) -> tt.Tensor:
+    def _placed(
+        self, storage: LoadedStorage, dtype: Any, offset: Any, size: object, stride: object
+    ) -> tt.Tensor:
         self._check(type(offset) is int, "the offset of a tensor is not an integer")
         self._check(isinstance(dtype, tt.dtype), "the dtype of a tensor is none")
         return storage.placed(
@@ -98,13 +100,13 @@ class Rebuilder:
 
     def tensor_v2(
         self,
-        storage: Any,
+        storage: object,
         storage_offset: int,
-        size: Any,
-        stride: Any,
-        requires_grad: Any = False,
-        backward_hooks: Any = None,
-        metadata: Any = None,
+        size: object,
+        stride: object,
+        requires_grad: object = False,
+        backward_hooks: object = None,
+        metadata: object = None,
     ) -> tt.Tensor:
         """Return a tensor in a storage of its dtype."""
         new = self.tensor(storage, storage_offset, size, stride)
@@ -112,20 +114,20 @@ class Rebuilder:
 
     def tensor_v3(
         self,
-        storage: Any,
+        storage: object,
         storage_offset: int,
-        size: Any,
-        stride: Any,
-        requires_grad: Any,
-        backward_hooks: Any,
-        dtype: Any,
-        metadata: Any = None,
+        size: object,
+        stride: object,
+        requires_grad: object,
+        backward_hooks: object,
+        dtype: object,
+        metadata: object = None,
     ) -> tt.Tensor:
         """Return a tensor in a storage that has no dtype, or another one."""
         new = self._placed(self._find(storage), dtype, storage_offset, size, stride)
         return self._finished(new, requires_grad, metadata)
 
-    def _finished(self, new: tt.Tensor, requires_grad: Any, metadata: Any) -> tt.Tensor:
+    def _finished(self, new: tt.Tensor, requires_grad: object, metadata: Any) -> tt.Tensor:
         if metadata:
             self._check(isinstance(metadata, dict), "the metadata of a tensor are not a dict")
             if metadata.get("conj"):
@@ -141,22 +143,24 @@ class Rebuilder:
                 )  # raises where autograd is broken; where it is left out, the values are enough
         return new
 
-    def parameter(self, data: Any, requires_grad: Any, backward_hooks: Any = None) -> Any:
+    def parameter(self, data: object, requires_grad: object, backward_hooks: object = None) -> Any:
         """Return a parameter over a tensor."""
         self._check(isinstance(data, tt.Tensor), "a parameter is made of something that is not a tensor")
         return tt.nn.Parameter(data, requires_grad is True)
 
-    def plain_parameter(self, data: Any, requires_grad: Any = True) -> Any:
+    def plain_parameter(self, data: object, requires_grad: object = True) -> Any:
         """Return a parameter, as calling its class does."""
         return self.parameter(data, requires_grad)
 
-    def parameter_with_state(self, data: Any, requires_grad: Any, backward_hooks: Any, state: Any) -> Any:
+    def parameter_with_state(
+        self, data: object, requires_grad: object, backward_hooks: object, state: object
+    ) -> Any:
         """Return a parameter that has attributes."""
         new = self.parameter(data, requires_grad)
         self.set_attributes(new, state)
         return new
 
-    def set_attributes(self, new: Any, state: Any) -> None:
+    def set_attributes(self, new: tt.Tensor, state: Any) -> None:
         """Give a tensor the attributes of a state, besides its data."""
         slots = None
         if isinstance(state, tuple) and len(state) == 2:
@@ -175,7 +179,7 @@ class Rebuilder:
         )
         new.__dict__.update(kept)
 
-    def from_type(self, function: Any, kind: Any, args: Any, state: Any) -> Any:
+    def from_type(self, function: Any, kind: object, args: Any, state: object) -> Any:
         """Return a tensor of a subclass, or one with attributes."""
         new = self.from_type_without_state(function, kind, args, state)
         setter = getattr(type(new), "__setstate__", None)
@@ -185,7 +189,7 @@ class Rebuilder:
             self.set_attributes(new, state)
         return new
 
-    def from_type_without_state(self, function: Any, kind: Any, args: Any, state: Any = None) -> Any:
+    def from_type_without_state(self, function: Any, kind: object, args: Any, state: object = None) -> Any:
         """Return a tensor of a subclass."""
         known = any(function == own for own in self.functions().values())
         self._check(known and isinstance(args, tuple), "a tensor is made by something that makes none")
@@ -244,13 +248,13 @@ class Rebuilder:
 
     def quantized(
         self,
-        storage: Any,
+        storage: object,
         storage_offset: int,
-        size: Any,
-        stride: Any,
+        size: object,
+        stride: object,
         quantizer: Any,
-        requires_grad: Any = False,
-        backward_hooks: Any = None,
+        requires_grad: object = False,
+        backward_hooks: object = None,
     ) -> tt.Tensor:
         """Return a quantized tensor: integers in a storage, and a scheme with its parameters."""
         from tt._compat.quantized import over_integers  # start-up: few files hold quantized tensors
@@ -276,7 +280,7 @@ class Rebuilder:
         )  # fmt: skip
         return self._finished(over_integers(ints, *parameters), requires_grad, None)
 
-    def meta(self, dtype: Any, size: Any, stride: Any, requires_grad: Any) -> tt.Tensor:
+    def meta(self, dtype: Any, size: object, stride: object, requires_grad: object) -> tt.Tensor:
         """Return a tensor without data."""
         self._check(isinstance(dtype, tt.dtype), "the dtype of a tensor is none")
         shape, steps = self._numbers(size, "the size"), self._numbers(stride, "the stride")
@@ -290,12 +294,12 @@ class Rebuilder:
         self,
         kind: Any,
         dtype: Any,
-        size: Any,
-        stride: Any,
+        size: object,
+        stride: object,
         storage_offset: Any,
         layout: Any,
         device: Any,
-        requires_grad: Any,
+        requires_grad: object,
     ) -> Any:
         """Return a tensor of a class that handles all operators itself."""
         self._check(isinstance(kind, type) and issubclass(kind, tt.Tensor), "the class of a tensor is none")
@@ -310,7 +314,7 @@ class Rebuilder:
             requires_grad=requires_grad is True,
         )
 
-    def device_tensor(self, data: Any, dtype: Any, device: Any, requires_grad: Any) -> tt.Tensor:
+    def device_tensor(self, data: Any, dtype: Any, device: Any, requires_grad: object) -> tt.Tensor:
         """Return a tensor of a device whose memory files do not hold as it is."""
         values = data if isinstance(data, tt.Tensor) else tt.from_numpy(data)
         empty = LoadedStorage(tt.empty(0, dtype=tt.uint8), tt.uint8)
@@ -334,7 +338,7 @@ class Rebuilder:
             raise UnsupportedError(f"{self._path}: tt has no layout {name!r}")
         return getattr(tt, short)
 
-    def size(self, values: Any = ()) -> Any:
+    def size(self, values: object = ()) -> Any:
         """Return a `Size`."""
         return tt.Size(self._numbers(values, "the size"))
 
@@ -369,7 +373,7 @@ class Rebuilder:
         self._check(isinstance(values, list | tuple), "a set is made of something that is not a list")
         return {hashable(self._path, value) for value in values}
 
-    def new_frozenset(self, values: Any = ()) -> frozenset[Any]:
+    def new_frozenset(self, values: object = ()) -> frozenset[Any]:
         """Return a frozenset."""
         return frozenset(self.new_set(values))
 
@@ -382,13 +386,13 @@ class Rebuilder:
         """Return a bytearray: of bytes, or of text that stands for bytes."""
         return bytearray(self.new_bytes(*args))
 
-    def new_bytes(self, values: Any = b"", encoding: Any = None) -> bytes:
+    def new_bytes(self, values: object = b"", encoding: object = None) -> bytes:
         """Return bytes: of bytes, or of text that stands for them."""
         if isinstance(values, bytes | bytearray) and encoding is None:
             return bytes(values)
         return self.encode(values, encoding) if values != () else b""
 
-    def encode(self, text: Any, encoding: Any = None) -> bytes:
+    def encode(self, text: object, encoding: object = None) -> bytes:
         """Return the bytes that a text stands for, as pickles of Python 2 write them."""
         self._check(
             isinstance(text, str) and encoding in ("latin1", "latin-1"), "bytes are made of something unusual"

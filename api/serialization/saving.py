@@ -7,6 +7,7 @@ import os
 import pickle
 import struct
 import sys
+from types import ModuleType
 from typing import IO, Any
 
 from tt.serialization.archive_writer import ALIGNMENT, ArchiveWriter
@@ -23,7 +24,7 @@ DEFAULT_PROTOCOL = 2
 def save(
     obj: object,
     f: str | os.PathLike[str] | IO[bytes],
-    pickle_module: Any = pickle,
+    pickle_module: ModuleType = pickle,
     pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
@@ -82,7 +83,7 @@ def save(
         data = pickled(obj, pickle_protocol, pickle_module, table)
         name = "archive" if path is None else os.path.splitext(os.path.basename(path))[0]
 
-        def write_to(file: Any) -> None:
+        def write_to(file: IO[bytes]) -> None:
             _write_archive(file, name or "archive", data, table, not _disable_byteorder_record)
 
     if path is None:
@@ -95,7 +96,7 @@ def save(
             write_to(file)
 
 
-def _write_archive(file: Any, name: str, data: bytes, table: StorageTable, byte_order: bool) -> None:
+def _write_archive(file: IO[bytes], name: str, data: bytes, table: StorageTable, byte_order: bool) -> None:
     can_skip = OPTIONS.skip and isinstance(getattr(file, "name", None), int | str) and file.seekable()
 
     def skip(count: int) -> None:
@@ -120,7 +121,7 @@ def _write_archive(file: Any, name: str, data: bytes, table: StorageTable, byte_
     archive.close()
 
 
-def _write_legacy(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
+def _write_legacy(obj: object, file: IO[bytes], pickle_module: ModuleType, protocol: int) -> None:
     table = StorageTable(legacy=True)
     body = pickled(obj, protocol, pickle_module, table)
     info = {

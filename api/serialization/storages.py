@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import tt
 from tt.library import tensor_in_storage
+from tt.types import Device
 
 __all__ = ["LoadedStorage", "StorageType", "array_of_bytes", "bytes_of", "swap_bytes"]
 
@@ -93,7 +94,7 @@ class LoadedStorage:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def to(self, device: Any) -> LoadedStorage:
+    def to(self, device: str | int | tt.device) -> LoadedStorage:
         """Return the memory on a device: itself if it is there already."""
         target = tt.device(device)
         if target == self.device:
@@ -107,13 +108,13 @@ class LoadedStorage:
         """Return the memory in the host's."""
         return self.to("cpu")
 
-    def cuda(self, device: Any = None) -> LoadedStorage:
+    def cuda(self, device: Device = None) -> LoadedStorage:
         """Return the memory on a CUDA device: a number, a device, or None for the current one."""
         if device is None or isinstance(device, int):
             device = tt.device("cuda", device)
         return self.to(device)
 
-    def placed(self, dtype: tt.dtype, size: Any, stride: Any, offset: int) -> tt.Tensor:
+    def placed(self, dtype: tt.dtype, size: Sequence[int], stride: Sequence[int], offset: int) -> tt.Tensor:
         """Return a tensor at a place of the memory, in elements of a dtype."""
         if self.swap:
             self.swap, self._host = False, None

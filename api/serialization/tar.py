@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import struct
 import tarfile
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from tt.errors import CorruptFileError
 from tt.serialization.storages import LoadedStorage, StorageType, array_of_bytes
 
+if TYPE_CHECKING:
+    from tt.serialization.loading import _Session
+
 __all__ = ["load_tar"]
 
 
-def load_tar(file: IO[bytes], path: str, session: Any) -> Any:
+def load_tar(file: IO[bytes], path: str, session: _Session) -> Any:
     """Return the object in a tar file: storages, tensors in them, and a pickle that refers to these."""
     members = {}
     try:
@@ -44,8 +47,8 @@ def load_tar(file: IO[bytes], path: str, session: Any) -> Any:
     return session.unpickle(members["pickle"], 0, persistent_load)[0]
 
 
-def _storages(data: bytes, path: str, session: Any) -> dict[Any, Any]:
-    def plain(id: Any) -> Any:
+def _storages(data: bytes, path: str, session: _Session) -> dict[Any, Any]:
+    def plain(id: object) -> Any:
         raise CorruptFileError(path, "its storages refer to others")
 
     objects: dict[Any, Any] = {}
@@ -68,7 +71,7 @@ def _storages(data: bytes, path: str, session: Any) -> dict[Any, Any]:
     return objects
 
 
-def _tensors(data: bytes, path: str, session: Any, objects: dict[Any, Any]) -> None:
+def _tensors(data: bytes, path: str, session: _Session, objects: dict[Any, Any]) -> None:
     count, position = session.unpickle(data, 0, lambda id: None)
     for _ in range(count):
         (key, storage_id, _kind), position = session.unpickle(data, position, lambda id: None)

@@ -57,7 +57,7 @@ class WeightsUnpickler:
 
     def __init__(
         self,
-        data: Any,
+        data: bytes,
         position: int,
         path: str,
         rebuilder: Rebuilder,
@@ -128,7 +128,7 @@ class WeightsUnpickler:
 
     # --- the stack -------------------------------------------------------------------------------------------
 
-    def push(self, value: Any) -> None:
+    def push(self, value: object) -> None:
         """Put a value on the stack."""
         self._stack.append(value)
 
@@ -182,7 +182,7 @@ class WeightsUnpickler:
         name = getattr(function, "__qualname__", type(function).__name__)
         raise UnsafeGlobalError(f"{getattr(function, '__module__', '')}.{name}", self._path, "calls")
 
-    def public_attribute(self, value: Any, name: Any, *default: Any) -> Any:
+    def public_attribute(self, value: Any, name: str, *default: Any) -> Any:
         """Return an attribute, as `getattr` does where the user allowed it.
 
         Members of enumerations are saved as calls of `getattr`.  By special names a file could reach the globals of a

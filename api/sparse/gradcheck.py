@@ -55,16 +55,16 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
     return check
 
 
-def _is_sparse(value: Any) -> bool:
+def _is_sparse(value: object) -> bool:
     """Return whether a value is a sparse tensor whose gradient is checked."""
-    return bool(tt.is_tensor(value) and value.requires_grad and value.layout != tt.strided)
+    return tt.is_tensor(value) and value.requires_grad and value.layout != tt.strided
 
 
 def _dense(value: Any) -> Any:
     return value.to_dense() if _is_sparse(value) else value
 
 
-def _filled(value: Any) -> Any:
+def _filled(value: tt.Tensor) -> Any:
     """Return a sparse tensor that stores every element, also those that are zero."""
     name = value.layout.name
     mask = tt.ones(tuple(value.shape), dtype=tt.bool, device=value.device)
@@ -78,7 +78,7 @@ def _filled(value: Any) -> Any:
     return value.detach().to_dense().sparse_mask(pattern)
 
 
-def _parts(value: Any) -> tuple[Any, Callable[[Any], Any]]:
+def _parts(value: tt.Tensor) -> tuple[Any, Callable[[Any], Any]]:
     """Return the values of a sparse tensor, and the function that makes it of them."""
     shape = tuple(value.shape)
     if value.layout.name == "sparse_coo":

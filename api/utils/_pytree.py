@@ -86,7 +86,7 @@ def LeafSpec() -> TreeSpec:  # noqa: N802 - PyTorch's name
 # --- all leaves --------------------------------------------------------------------------------------------------
 
 
-def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeSpec:
+def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
     """Return the structure of a tree."""
     return tree_flatten(tree, is_leaf)[1]
 
@@ -103,40 +103,46 @@ def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
     return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_leaves(tree)]
 
 
-def tree_iter(tree: Any, is_leaf: IsLeaf = None) -> Iterator[Any]:
+def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
     """Return an iterator over the leaves of a tree."""
     return iter(tree_leaves(tree, is_leaf))
 
 
-def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
+def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     """Return whether an object is a leaf."""
     return (is_leaf is not None and is_leaf(tree)) or children_of(tree) is None
 
 
-def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     """Return whether a predicate holds for all leaves."""
     return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf))
 
 
-def tree_all_only(kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+def tree_all_only(
+    kind: type | tuple[type, ...], pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None
+) -> bool:
     """Return whether a predicate holds for all leaves of a class."""
     chosen = selects(kind)
     return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if chosen(leaf))
 
 
-def tree_any_only(kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+def tree_any_only(
+    kind: type | tuple[type, ...], pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None
+) -> bool:
     """Return whether a predicate holds for any leaf of a class."""
     chosen = selects(kind)
     return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if chosen(leaf))
 
 
-def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: Any, is_leaf: IsLeaf = None) -> Any:
     """Call a function for each leaf, and return the tree itself."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
 
-def tree_map_only_(kind: Any, func: Callable[[Any], Any], tree: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_map_only_(
+    kind: type | tuple[type, ...], func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None
+) -> Any:
     """Call a function for each leaf of a class, and return the tree itself."""
     tree_map_only(kind, func, tree, is_leaf)
     return tree
@@ -187,7 +193,7 @@ class GetAttrKey:
         return getattr(obj, self.name)
 
 
-def _keys(tree: Any, count: int) -> list[Any]:
+def _keys(tree: PyTree, count: int) -> list[Any]:
     if isinstance(tree, dict):
         return [MappingKey(key) for key in tree]
     if is_namedtuple_instance(tree):
@@ -195,7 +201,7 @@ def _keys(tree: Any, count: int) -> list[Any]:
     return [SequenceKey(index) for index in range(count)]
 
 
-def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[tuple[Any, ...], Any]]:
+def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[tuple[Any, ...], Any]]:
     """Return the leaves of a tree, each with the keys that lead to it.
 
     Examples
@@ -216,13 +222,13 @@ def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[tuple
 
 
 def tree_flatten_with_path(
-    tree: Any, is_leaf: IsLeaf = None
+    tree: PyTree, is_leaf: IsLeaf = None
 ) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
     """Return the leaves of a tree, each with the keys that lead to it, and its structure."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
-def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: Any, is_leaf: IsLeaf = None) -> Any:
     """Return a tree with a function applied to each leaf, which gets the keys that lead to it first."""
     leaves, spec = tree_flatten_with_path(tree, is_leaf)
     others = [tree_leaves(rest, is_leaf) for rest in rests]
@@ -245,7 +251,7 @@ def key_get(obj: Any, kp: Iterable[Any]) -> Any:
 # --- named tuples --------------------------------------------------------------------------------------------------
 
 
-def is_namedtuple_class(cls: Any) -> bool:
+def is_namedtuple_class(cls: object) -> bool:
     """Return whether a class is one of named tuples."""
     fields = getattr(cls, "_fields", None)
     named = isinstance(fields, tuple) and all(isinstance(field, str) for field in fields)
@@ -265,7 +271,7 @@ def is_namedtuple(obj: Any) -> bool:
 # --- results with names --------------------------------------------------------------------------------------------
 
 
-def is_structseq_class(cls: Any) -> bool:
+def is_structseq_class(cls: object) -> bool:
     """Return whether a class is one of `tt.return_types`, or of the same kind in C, such as `time.struct_time`."""
     if not isinstance(cls, type) or not issubclass(cls, tuple):
         return False

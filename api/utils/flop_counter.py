@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from math import prod
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import tt
 from tt.errors import ArgumentError
@@ -17,6 +17,9 @@ from tt.library import warn_user
 from tt.utils._python_dispatch import TTDispatchMode
 from tt.utils._pytree import tree_map
 from tt.utils.module_tracker import ModuleTracker
+
+if TYPE_CHECKING:
+    from tt.nn import Module
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
@@ -160,7 +163,7 @@ class FlopCounterMode(TTDispatchMode):
 
     def __init__(
         self,
-        mods: Any = None,
+        mods: Module | list[Module] | None = None,
         depth: int = 2,
         display: bool = True,
         custom_mapping: Mapping[Any, Formula] | None = None,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, MutableMapping
 from types import TracebackType
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import tt
 from tt.library import warn_user
+
+if TYPE_CHECKING:
+    from tt.nn import Module
 
 __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook"]
 
@@ -142,7 +145,7 @@ class BackwardHook:
 
     def __init__(
         self,
-        module: Any,
+        module: Module,
         user_hooks: list[Callable[..., Any]],
         user_pre_hooks: list[Callable[..., Any]],
     ) -> None:

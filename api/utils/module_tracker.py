@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import tt
 from tt.utils._pytree import tree_leaves
+
+if TYPE_CHECKING:
+    from tt.nn import Module
 
 __all__ = ["ModuleTracker"]
 
@@ -57,14 +60,14 @@ class ModuleTracker:
         self._handles = []
         self.parents = {"Global"}
 
-    def _name(self, module: Any) -> str:
+    def _name(self, module: Module) -> str:
         if module not in self._names:
             own = type(module).__name__
             for name, part in module.named_modules():
                 self._names.setdefault(part, f"{own}.{name}" if name else own)
         return self._names[module]
 
-    def _enter(self, module: Any, args: Any) -> None:
+    def _enter(self, module: Module, args: tuple[Any, ...]) -> None:
         if self.is_bw:  # the pass that ran is over
             self.is_bw, self.parents = False, {"Global"}
         name = self._name(module)
@@ -75,7 +78,7 @@ class ModuleTracker:
                 tt.autograd.graph.register_multi_grad_hook(inputs, lambda grads: self.parents.discard(name))
             )
 
-    def _leave(self, module: Any, args: Any, output: Any) -> None:
+    def _leave(self, module: Module, args: tuple[Any, ...], output: object) -> None:
         name = self._name(module)
         self.parents.discard(name)
         outputs = _differentiated(output)

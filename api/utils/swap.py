@@ -43,7 +43,7 @@ def swap_tensors(t1: tt.Tensor, t2: tt.Tensor) -> None:
     _put(t2, *first)
 
 
-def _taken(tensor: Any) -> tuple[Any, ...]:
+def _taken(tensor: tt.Tensor) -> tuple[Any, ...]:
     """Return the contents of a tensor, and take its gradient from it."""
     grad, needs_grad = tensor.grad, tensor.requires_grad
     tensor.grad = None
@@ -51,7 +51,14 @@ def _taken(tensor: Any) -> tuple[Any, ...]:
     return tensor.detach(), grad, needs_grad, type(tensor), dict(tensor.__dict__)
 
 
-def _put(tensor: Any, data: Any, grad: Any, needs_grad: bool, kind: type, attributes: dict[str, Any]) -> None:
+def _put(
+    tensor: tt.Tensor,
+    data: tt.Tensor,
+    grad: tt.Tensor | None,
+    needs_grad: bool,
+    kind: type,
+    attributes: dict[str, Any],
+) -> None:
     replace_data(tensor, data)
     tensor.__class__ = kind
     tensor.__dict__.clear()

@@ -79,7 +79,7 @@ class SummaryWriter:
     def add_scalar(
         self,
         tag: str,
-        scalar_value: Any,
+        scalar_value: float | tt.Tensor,
         global_step: int | None = None,
         walltime: float | None = None,
         new_style: bool = False,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from typing import Self
 
+    from tt import Tensor
+
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
 
 V = TypeVar("V")
@@ -29,7 +31,7 @@ class WeakIdRef(weakref.ref[Any]):
 
     __slots__ = ("_id",)
 
-    def __init__(self, key: Any, callback: Any = None) -> None:
+    def __init__(self, key: object, callback: Any = None) -> None:
         super().__init__(key, callback)  # type: ignore[call-arg]  # typeshed declares `__new__` alone
         self._id = id(key)
 
@@ -75,16 +77,16 @@ class WeakIdKeyDictionary(MutableMapping[Any, V], Generic[V]):
         if dict is not None:
             self.update(dict)
 
-    def __getitem__(self, key: Any) -> V:
+    def __getitem__(self, key: object) -> V:
         try:
             return self.data[WeakIdRef(key)]
         except KeyError:
             raise KeyError(key) from None
 
-    def __setitem__(self, key: Any, value: V) -> None:
+    def __setitem__(self, key: object, value: V) -> None:
         self.data[WeakIdRef(key, self._remove)] = value
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: object) -> None:
         try:
             del self.data[WeakIdRef(key)]
         except KeyError:
@@ -173,7 +175,7 @@ class TensorWeakRef:
     True
     """
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Tensor) -> None:
         import tt
 
         if not tt.is_tensor(tensor):

@@ -15,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _check(name: str, M: int, dtype: tt.dtype | None, layout: Any) -> Any:  # noqa: N803  PyTorch's name
+def _check(name: str, M: int, dtype: tt.dtype | None, layout: tt.layout | None) -> Any:  # noqa: N803  PyTorch's name
     """Return the dtype of a window whose length, dtype and layout are fine."""
     if M < 0:
         raise tt.errors.ValueRangeError(f"{name} requires non-negative window length, got M={M}")
@@ -47,7 +47,7 @@ def exponential(
     tau: float = 1.0,
     sym: bool = True,
     dtype: tt.dtype | None = None,
-    layout: Any = None,
+    layout: tt.layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
@@ -89,7 +89,7 @@ def cosine(
     *,
     sym: bool = True,
     dtype: tt.dtype | None = None,
-    layout: Any = None,
+    layout: tt.layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
@@ -114,7 +114,7 @@ def gaussian(
     std: float = 1.0,
     sym: bool = True,
     dtype: tt.dtype | None = None,
-    layout: Any = None,
+    layout: tt.layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
@@ -142,7 +142,7 @@ def kaiser(
     beta: float = 12.0,
     sym: bool = True,
     dtype: tt.dtype | None = None,
-    layout: Any = None,
+    layout: tt.layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
@@ -172,7 +172,7 @@ def general_cosine(
     a: Iterable[float],
     sym: bool = True,
     dtype: tt.dtype | None = None,
-    layout: Any = None,
+    layout: tt.layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
@@ -204,7 +204,7 @@ def general_hamming(
     alpha: float = 0.54,
     sym: bool = True,
     dtype: tt.dtype | None = None,
-    layout: Any = None,
+    layout: tt.layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:
@@ -275,7 +275,7 @@ def bartlett(
     *,
     sym: bool = True,
     dtype: tt.dtype | None = None,
-    layout: Any = None,
+    layout: tt.layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
 ) -> tt.Tensor:

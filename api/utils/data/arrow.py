@@ -115,7 +115,7 @@ def _read_only(array: np.ndarray[Any, Any]) -> Any:
     return tt.from_numpy(array)
 
 
-def to_arrow(tensor: Any) -> Any:
+def to_arrow(tensor: tt.Tensor) -> Any:
     """Return a tensor as an Arrow array that shares its memory.
 
     Parameters

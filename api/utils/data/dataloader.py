@@ -9,6 +9,7 @@ from itertools import repeat
 from multiprocessing.context import BaseContext
 from typing import Any, Final, Generic, TypeVar
 
+import tt
 from tt.errors import ArgumentError, ValueRangeError
 from tt.library import warn_user
 from tt.utils.data.collate import default_collate, default_convert
@@ -113,7 +114,7 @@ class DataLoader(Generic[Element]):
         timeout: float = 0,
         worker_init_fn: Callable[[int], Any] | None = None,
         multiprocessing_context: str | BaseContext | None = None,
-        generator: Any = None,
+        generator: tt.Generator | None = None,
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
@@ -217,7 +218,7 @@ class DataLoader(Generic[Element]):
             )
         self._context = context
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if self._initialized and name in _FIXED:
             raise ValueRangeError(
                 f"{name} attribute should not be set after {type(self).__name__} is initialized"

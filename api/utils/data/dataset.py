@@ -334,7 +334,9 @@ class Subset(Dataset[Element]):
         return len(self.indices)
 
 
-def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset[Any]]:
+def random_split(
+    dataset: Any, lengths: Sequence[float], generator: tt.Generator | None = None
+) -> list[Subset[Any]]:
     """Divide a dataset at random into parts of given lengths.
 
     Parameters

@@ -109,7 +109,7 @@ def whole_batches(dataset: Any) -> Callable[[Any], list[Any] | None] | None:
     return lambda indices: _rows(dataset.tensors, indices)
 
 
-def _has_rows(tensor: Any) -> bool:
+def _has_rows(tensor: tt.Tensor) -> bool:
     return type(tensor) in (tt.Tensor, tt.Parameter) and tensor.layout is tt.strided
 
 
@@ -128,7 +128,7 @@ def _rows(tensors: tuple[Any, ...], indices: list[Any]) -> list[Any] | None:
     return [_rows_of(tensor, positions) for tensor in tensors]
 
 
-def _slice_of(tensor: Any, start: int, end: int) -> Any:
+def _slice_of(tensor: tt.Tensor, start: int, end: int) -> Any:
     rows = tensor[start:end]
     if tensor.device.type == "cpu" and not tensor.requires_grad:
         out = empty_in_batch(tuple(rows.shape), tensor.dtype.numpy)
@@ -137,7 +137,7 @@ def _slice_of(tensor: Any, start: int, end: int) -> Any:
     return rows.clone()
 
 
-def _rows_of(tensor: Any, places: Any) -> Any:
+def _rows_of(tensor: tt.Tensor, places: Any) -> Any:
     if tensor.device.type == "cpu" and not tensor.requires_grad:
         out = empty_in_batch((places.numel(), *tensor.shape[1:]), tensor.dtype.numpy)
         if out is not None:

@@ -226,7 +226,7 @@ class MultiProcessIterator(_Iterator):
             self._pool.retire(worker)
         self._give_task()
 
-    def _hand_out(self, number: int, data: Any) -> Any:
+    def _hand_out(self, number: int, data: object) -> Any:
         self._tasks_of[self._worker_of.pop(number)] -= 1
         self._give_task()
         if isinstance(data, ExceptionWrapper):

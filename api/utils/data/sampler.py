@@ -21,7 +21,7 @@ __all__ = [
 Index = TypeVar("Index", covariant=True)
 
 
-def random_seed(generator: Any = None) -> int:
+def random_seed(generator: tt.Generator | None = None) -> int:
     """Draw a seed from a generator, by default the global one."""
     return int(tt.randint(0, 2**63 - 1, (), generator=generator).item())
 
@@ -114,7 +114,7 @@ class RandomSampler(Sampler[int]):
         data_source: Sized,
         replacement: bool = False,
         num_samples: int | None = None,
-        generator: Any = None,
+        generator: tt.Generator | None = None,
     ) -> None:
         self.data_source = data_source
         self.replacement = replacement
@@ -172,7 +172,7 @@ class SubsetRandomSampler(Sampler[int]):
 
     indices: Sequence[int]
 
-    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
+    def __init__(self, indices: Sequence[int], generator: tt.Generator | None = None) -> None:
         self.indices = indices
         self.generator = generator
 
@@ -219,7 +219,7 @@ class WeightedRandomSampler(Sampler[int]):
         weights: Sequence[float],
         num_samples: int,
         replacement: bool = True,
-        generator: Any = None,
+        generator: tt.Generator | None = None,
     ) -> None:
         if not _is_count(num_samples):
             raise ValueRangeError(
