@@ -337,10 +337,13 @@ def lerp(self: Any, end: Any, weight: Any) -> Any:
         weight = weight.astype(self.dtype, copy=False)
     elif isinstance(weight, complex) and self.dtype.kind != "c":
         raise errors.DtypeError(f"lerp(): the weight {weight} cannot be converted to {self.dtype}")
-    span = end - self
+    # In the order of self, where NumPy would choose that of its first operand.
+    span = np.subtract(end, self, out=np.empty_like(self)) if end.shape == self.shape else end - self
     # Counted from the nearer of the two, so that both are met exactly.
     if not isinstance(weight, np.ndarray):
-        return self + span * weight if abs(weight) < 0.5 else end - span * (1 - weight)
+        if abs(weight) < 0.5:
+            return self + span * weight
+        return np.subtract(end, span * (1 - weight), out=span if isinstance(span, np.ndarray) else None)
     return np.where(np.abs(weight) < 0.5, self + span * weight, end - span * (1 - weight))
 
 

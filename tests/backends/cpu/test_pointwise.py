@@ -206,6 +206,14 @@ def test_the_result_keeps_the_order_of_dimensions_in_memory(same):
     same(lambda m, x: m.add(x, x), x, strides=True)
 
 
+@pytest.mark.parametrize("weight", [0.25, 0.5])
+def test_lerp_keeps_the_order_of_its_first_argument(weight):
+    for library in (tt, torch):
+        x = library.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1)
+        assert library.lerp(x, x.contiguous(), weight).stride() == x.stride()
+        assert library.lerp(x.contiguous(), x, weight).is_contiguous()
+
+
 def test_in_place_forms_change_the_tensor(same):
     same(lambda m, x, y: x.add_(y), sample("float32"), sample("float32", 1, (4,)))
     same(lambda m, x, y: x.mul_(y), sample("float16"), sample("float32", 1))
