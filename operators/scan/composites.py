@@ -301,7 +301,10 @@ def _by_places(self: Tensor, positions: Tensor, dim: int, edge_order: int) -> Te
     """Differentiate samples at given places: the derivative of the parabola through three neighbours."""
     n = self.shape[dim]
     shape = (-1, *(1,) * (self.ndim - dim - 1))
-    positions = as_type(positions, self.dtype) if is_integral(positions.dtype) else positions
+    if is_integral(positions.dtype):
+        positions = as_type(positions, self.dtype)
+    else:  # differences of samples that lie close together need the digits of wider places
+        self = as_type(self, common_dtype(self, positions))
     gaps = ops.reshape(ops.sub(ops.slice(positions, 0, 1, n, 1), ops.slice(positions, 0, 0, n - 1, 1)), shape)
     steps = ops.sub(ops.slice(self, dim, 1, n, 1), ops.slice(self, dim, 0, n - 1, 1))
     slopes = ops.div.default(steps, gaps)

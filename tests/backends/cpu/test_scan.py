@@ -153,6 +153,16 @@ def test_derivatives_of_integers_have_the_dtype_of_the_places(same, places):
 
 
 @pytest.mark.parametrize("edge_order", [1, 2])
+def test_derivatives_keep_the_digits_of_wider_places(edge_order):
+    values = np.linspace(1.0, 1.001, 50, dtype=np.float32)
+    places = np.cumsum(np.linspace(1e-3, 2e-3, 50))
+    (found,) = tt.gradient(tt.tensor(values), spacing=[tt.tensor(places)], edge_order=edge_order)
+    expected = np.gradient(values.astype(np.float64), places, edge_order=edge_order)
+    assert found.dtype is tt.float64
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("edge_order", [1, 2])
 def test_differences_of_small_integers_do_not_wrap_around(edge_order):
     values, places = [3, 5, -128, 1, 100], [-100, 4, 6, 10, 100]
     x, at = tt.tensor(values, dtype=tt.int8), tt.tensor(places, dtype=tt.int8)
