@@ -130,7 +130,8 @@ def _uniform(size: Sequence[int], dtype: Dtype, device: Device | str, low: float
     share = tt.rand(size, dtype=tt.float64, device=device)
     # Halves first: the difference of the bounds need not be a number of the dtype.
     scaled = (low * (1 - share) + high * share).to(dtype)
-    return tt.where(scaled >= high, tt.full_like(scaled, low), scaled)  # rounding may reach the upper bound
+    compared = scaled.to(tt.float32) if dtype.itemsize == 1 else scaled  # float8 has no order of its own
+    return tt.where(compared >= high, tt.full_like(scaled, low), scaled)  # rounding may reach the upper bound
 
 
 def _smallest(dtype: Dtype) -> float:

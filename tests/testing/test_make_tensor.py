@@ -24,6 +24,19 @@ def test_values_lie_between_the_documented_bounds(dtype):
     assert len(np.unique(values)) >= min(high - low, 10)
 
 
+@pytest.mark.parametrize(
+    "dtype",
+    [tt.float8_e4m3fn, tt.float8_e5m2, tt.float8_e4m3fnuz, tt.float8_e5m2fnuz, tt.float8_e8m0fnu],
+    ids=str,
+)
+@pytest.mark.parametrize("options", [{}, {"noncontiguous": True}, {"exclude_zero": True}], ids=str)
+def test_numbers_of_eight_bits_lie_between_the_bounds(dtype, options):
+    x = make_tensor(20, 50, dtype=dtype, device="cpu", **options)
+    values = x.float().numpy()
+    assert x.dtype is dtype and x.shape == (20, 50) and (values >= -9).all() and (values < 9).all()
+    assert len(np.unique(values)) >= 8
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3, 4)])
 def test_the_shape_is_given_as_ints_or_as_one_sequence(shape):
     for given_shape in (shape, (shape,), (list(shape),), (tt.Size(shape),)):
