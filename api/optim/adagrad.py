@@ -114,8 +114,7 @@ class Adagrad(Elementwise):
     def _fused(
         self, params: list[Any], grads: list[Any], states: list[State], options: Options, group: Options
     ) -> bool:
-        steps = [state["step"] for state in states]
-        found_inf = getattr(self, "found_inf", None)
+        grad_scale, found_inf = self._scaling(params[0].device)
         tt.ops._fused_adagrad_(
             params,
             grads,
@@ -126,12 +125,10 @@ class Adagrad(Elementwise):
             weight_decay=options["weight_decay"],
             eps=options["eps"],
             maximize=options["maximize"],
-            grad_scale=getattr(self, "grad_scale", None),
+            grad_scale=grad_scale,
             found_inf=found_inf,
         )
-        if found_inf is not None:  # a step that was left out does not count
-            for count in steps:
-                count.sub_(found_inf.to(count.device).reshape(count.shape))
+        self._uncount(states, found_inf)
         return True
 
     def _sparse_step(self, param: tt.Tensor, grad: tt.Tensor, state: State, options: Options) -> None:

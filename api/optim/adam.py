@@ -139,8 +139,7 @@ class Adam(Elementwise):
         self, params: list[Any], grads: list[Any], states: list[State], options: Options, group: Options
     ) -> bool:
         step = tt.ops._fused_adamw_ if options["decoupled_weight_decay"] else tt.ops._fused_adam_
-        steps = [state["step"] for state in states]
-        found_inf = getattr(self, "found_inf", None)
+        grad_scale, found_inf = self._scaling(params[0].device)
         step(
             params,
             grads,
@@ -155,12 +154,10 @@ class Adam(Elementwise):
             eps=options["eps"],
             amsgrad=options["amsgrad"],
             maximize=options["maximize"],
-            grad_scale=getattr(self, "grad_scale", None),
+            grad_scale=grad_scale,
             found_inf=found_inf,
         )
-        if found_inf is not None:  # a step that was left out does not count
-            for count in steps:
-                count.sub_(found_inf.to(count.device).reshape(count.shape))
+        self._uncount(states, found_inf)
         return True
 
 

@@ -143,6 +143,7 @@ class SGD(Elementwise):
         self, params: list[Any], grads: list[Any], states: list[State], options: Options, group: Options
     ) -> bool:
         momentum = options["momentum"]
+        grad_scale, found_inf = self._scaling(params[0].device)
         for positions in self._agreeing(params, states) if self._fresh else [None]:
             at = range(len(params)) if positions is None else positions
             try:
@@ -157,13 +158,17 @@ class SGD(Elementwise):
                     nesterov=options["nesterov"],
                     maximize=options["maximize"],
                     is_first_step=positions is not None and id(states[at[0]]) in self._fresh,
-                    grad_scale=getattr(self, "grad_scale", None),
-                    found_inf=getattr(self, "found_inf", None),
+                    grad_scale=grad_scale,
+                    found_inf=found_inf,
                 )
             except tt.errors.InplaceError:  # they share memory; nothing has been written
-                if getattr(self, "grad_scale", None) is not None:
+                if self._is_scaled():
                     raise
                 self._one_by_one(options, *picked(at, params, grads, states))
+        if self._fresh and found_inf is not None and found_inf.item():
+            for state in states:  # a velocity that the step left out has not begun
+                if id(state) in self._fresh:
+                    state["momentum_buffer"] = None
         return True
 
     def _sparse_step(self, param: tt.Tensor, grad: tt.Tensor, state: State, options: Options) -> None:

@@ -36,7 +36,9 @@ class Elementwise(Optimizer):
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         expect_rate(defaults["lr"])
         super().__init__(params, defaults)
-        if defaults.get("fused"):
+        if defaults.get("fused") and not defaults.get(
+            "capturable"
+        ):  # whose numbers stay on the device otherwise
             self._step_supports_amp_scaling = True
         if defaults.get("fused") and defaults["differentiable"]:
             raise RuntimeError("`fused` does not support `differentiable`")
@@ -181,6 +183,11 @@ class Elementwise(Optimizer):
         sparse: list[tuple[Any, Any, State]],
     ) -> None:
         if sparse:
+            if self._is_scaled():
+                raise RuntimeError(
+                    "fused=True takes no scaled sparse gradients: make the optimizer with fused=False, whose gradients "
+                    "the GradScaler unscales"
+                )
             options = in_numbers(group)
             for param, grad, state in sparse:
                 if self._has_step:
@@ -197,6 +204,10 @@ class Elementwise(Optimizer):
         fused, lists = self._form(group, params[0])
         if fused:
             params, grads, states = self._fused_by_dtype(group, options, params, grads, states)
+        if params and self._is_scaled():
+            raise AssertionError(
+                "only fused steps unscale gradients: fused=True for all groups, or for none when the optimizer is made"
+            )
         if lists:
             others = [i for i, param in enumerate(params) if param.layout is not tt.strided]
             if others:  # operators of lists are for strided tensors
@@ -309,9 +320,29 @@ class Elementwise(Optimizer):
         try:
             return self._fused(params, grads, states, options, group)
         except tt.errors.InplaceError:  # raised before anything is written
-            if getattr(self, "grad_scale", None) is not None:
+            if self._is_scaled():
                 raise
             return False
+
+    def _is_scaled(self) -> bool:
+        """Return whether a GradScaler leaves it to the step to unscale gradients."""
+        return getattr(self, "grad_scale", None) is not None or getattr(self, "found_inf", None) is not None
+
+    def _scaling(self, device: tt.device) -> tuple[tt.Tensor | None, tt.Tensor | None]:
+        """Return on a device what a GradScaler has said: the scale, and 1 where the step is left out."""
+        scale, found_inf = getattr(self, "grad_scale", None), getattr(self, "found_inf", None)
+        return (
+            None if scale is None else scale.to(device, non_blocking=True),
+            None if found_inf is None else found_inf.to(device, non_blocking=True),
+        )
+
+    @staticmethod
+    def _uncount(states: list[State], found_inf: tt.Tensor | None) -> None:
+        """Take the number of a step back from states if the step was left out."""
+        if found_inf is not None:
+            for state in states:
+                count = state["step"]
+                count.sub_(found_inf.to(count.device).reshape(count.shape))
 
     def _steps_at(self, params: list[Any], states: list[State]) -> list[Any]:
         """Return the numbers of steps on the device of the parameters, where fused operators read them."""
