@@ -197,15 +197,15 @@ LEFT_OUT: Final = (
         "autograd.function.FunctionMeta autograd.gradcheck.get_* "
         "utils.checkpoint.GraphExecGroup utils.checkpoint.DefaultDeviceType utils.checkpoint.SAC_IGNORED_OPS "
         "nn.utils.spectral_norm.*Hook nn.attention.WARN_FOR_UNFUSED_KERNELS nn.parallel.parallel_apply.get_a_var "
-        "amp.autocast_mode.autocast_decorator amp.grad_scaler.OptState utils.hooks.warn_if_has_hooks",
+        "amp.autocast_mode.autocast_decorator utils.hooks.warn_if_has_hooks",
         "the inside of PyTorch's functions, which tt builds otherwise",
         "the functions: tt.autograd.Function, gradcheck, checkpoint, tt.nn.utils.spectral_norm, ...",
     ),
     _row(
-        "cpu.amp cuda.amp.autocast_mode cuda.amp.common cuda.amp.grad_scaler "
+        "cpu.amp.autocast_mode cpu.amp.grad_scaler cuda.amp.autocast_mode cuda.amp.common cuda.amp.grad_scaler "
         "cuda.amp.amp_definitely_not_available masked.maskedtensor",
         "modules inside of packages that have their names",
-        "tt.amp, tt.cuda.amp, tt.masked",
+        "tt.amp, tt.cpu.amp, tt.cuda.amp, tt.masked",
     ),
     _row(
         "DispatchKey* ExcludeDispatchKeyGuard library.fallthrough_kernel library.get_ctx "

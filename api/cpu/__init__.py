@@ -10,4 +10,5 @@ device_type = "cpu"
 __all__ = attach(
     __name__,
     {partial(getattr, DeviceModule("cpu")): " ".join(FUNCTIONS), "tt.cpu._capabilities": "get_capabilities"},
+    modules="amp",
 )

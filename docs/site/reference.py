@@ -40,7 +40,7 @@ NAMESPACES: Final = {
     ),
     "Layouts": ("sparse", "nested", "masked"),
     "Devices": (
-        "cuda", "cuda.memory", "cuda.nvtx", "cuda.profiler", "cuda.amp", "accelerator", "cpu",
+        "cuda", "cuda.memory", "cuda.nvtx", "cuda.profiler", "cuda.amp", "accelerator", "cpu", "cpu.amp",
     ),
     "Files and processes": (
         "serialization", "utils.safetensors", "hub", "utils.model_zoo", "multiprocessing", "futures",

@@ -510,6 +510,16 @@ def gradient_scaler_of_cuda(lib):
 
 
 @warning
+def gradient_scaler_of_the_cpu(lib):
+    lib.cpu.amp.GradScaler(enabled=False)
+
+
+@warning
+def autocast_of_the_cpu(lib):
+    lib.cpu.amp.autocast(enabled=False)
+
+
+@warning
 def forward_and_backward_in_autocast_of_cuda(lib):
     lib.cuda.amp.custom_fwd(lambda ctx, x: x), lib.cuda.amp.custom_bwd(lambda ctx, x: x)
 

@@ -26,7 +26,6 @@ def test_disabled_autocast_changes_nothing_as_context_and_as_decorator():
     [
         lambda: tt.autocast("cpu"),
         lambda: tt.amp.autocast("cpu", dtype=tt.bfloat16),
-        lambda: tt.amp.GradScaler("cpu"),
         lambda: tt.set_autocast_enabled("cpu", True),
     ],
 )
@@ -39,33 +38,6 @@ def test_without_cuda_it_warns_and_is_disabled(monkeypatch):
     monkeypatch.setattr(tt.cuda, "is_available", lambda: False)
     with pytest.warns(UserWarning, match="CUDA is not available"):
         assert not tt.autocast("cuda").enabled
-    with pytest.warns(UserWarning, match="CUDA is not available"):
-        assert not tt.amp.GradScaler("cuda").is_enabled()
-
-
-def test_a_disabled_scaler_passes_everything_on():
-    scaler, steps = tt.amp.GradScaler(enabled=False), []
-
-    class Optimizer:
-        def step(self, closure=None):
-            steps.append(closure)
-            return 3
-
-    loss = tt.ones(1)
-    assert scaler.scale(loss) is loss
-    scaler.unscale_(Optimizer())
-    assert scaler.step(Optimizer()) == 3 and steps == [None]
-    scaler.update()
-    assert scaler.get_scale() == 1.0 and scaler.state_dict() == {}
-    scaler.load_state_dict({})
-    scaler.set_growth_factor(3.0)
-    scaler.set_backoff_factor(0.25)
-    scaler.set_growth_interval(5)
-    assert (scaler.get_growth_factor(), scaler.get_backoff_factor(), scaler.get_growth_interval()) == (
-        3.0,
-        0.25,
-        5,
-    )
 
 
 def test_the_precision_that_it_would_use_is_pytorchs():
