@@ -64,9 +64,9 @@ def call_with_out(operator: Operator, bound: tuple[Any, ...], out: Any) -> Any:
         )
     outs = tuple(out) if isinstance(out, list | tuple) else (out,)
     if len(outs) != count or not all(isinstance(o, TensorBase) for o in outs):
-        wanted = "a Tensor" if count == 1 else f"a tuple of {count} Tensors"
-        found = describe(out) if len(outs) == 1 else f"({', '.join(map(describe, outs))})"
-        raise ArgumentError(name, f"argument 'out' must be {wanted}, not {found}")
+        expected = "a Tensor" if count == 1 else f"a tuple of {count} Tensors"
+        actual = describe(out) if len(outs) == 1 else f"({', '.join(map(describe, outs))})"
+        raise ArgumentError(name, f"argument 'out' must be {expected}, not {actual}")
     if operator.is_factory and operator.tensor_at < 0:
         bound = _of_the_dtype(operator, bound, outs[0])
     return operator.overload("out").dispatch((*bound, *outs))
@@ -78,8 +78,8 @@ def _fill_list(operator: Operator, bound: tuple[Any, ...], out: Any) -> None:
     results = operator.overload().dispatch(bound)
     outs = list(out) if isinstance(out, list | tuple) else None
     if outs is None or not all(isinstance(o, TensorBase) for o in outs):
-        found = describe(out) if outs is None else f"({', '.join(map(describe, outs))})"
-        raise ArgumentError(name, f"argument 'out' must be a list of Tensors, not {found}")
+        actual = describe(out) if outs is None else f"({', '.join(map(describe, outs))})"
+        raise ArgumentError(name, f"argument 'out' must be a list of Tensors, not {actual}")
     if len(outs) != len(results):
         raise ShapeError(f"{name}(): argument 'out' must have {len(results)} tensors, and it has {len(outs)}")
     copy = operator.registry.operator("alias_copy")

@@ -111,14 +111,14 @@ def refuse_overlap(name: str, target: TensorBase, operand: TensorBase) -> None:
     """Raise if an operand lies in a part of the target's memory, or in all of it in another order."""
     if target.layout.name != "strided" or operand.layout.name != "strided":
         return
-    places = []
+    extents = []
     for tensor in (target, operand):
         shape, strides, offset = _geometry(tensor)
         if 0 in shape or not is_non_overlapping_and_dense(shape, strides):
             return
         begin = offset * tensor.dtype.itemsize
-        places.append((begin, begin + tensor.shape.numel() * tensor.dtype.itemsize, strides))
-    (start, end, order), (first, last, other) = places
+        extents.append((begin, begin + tensor.shape.numel() * tensor.dtype.itemsize, strides))
+    (start, end, order), (first, last, other) = extents
     if (start, end, order) != (first, last, other) and start < last and first < end:
         raise InplaceError(
             f"{name}(): an operand covers a part of the memory that is written to, or all of it in another order\n"

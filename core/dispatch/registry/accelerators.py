@@ -21,12 +21,12 @@ __all__ = ["current_accelerator", "usable_backend"]
 
 def _declared() -> list[str]:
     """Return the accelerators that plugins declare: the default device first, then tt's own, then by plugin."""
-    found: list[str] = []
+    names: list[str] = []
     for plugin in plugins().plugins():
         if plugin.manifest is not None and plugin.state not in ("failed", "blocked"):
-            found += plugin.manifest.accelerators
+            names += plugin.manifest.accelerators
     default = get_default_device().type
-    return sorted(found, key=lambda name: name != default)
+    return sorted(names, key=lambda name: name != default)
 
 
 def usable_backend(name: str) -> DeviceInterface | None:

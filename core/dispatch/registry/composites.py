@@ -37,11 +37,11 @@ class CompositeRegistrations(dict[str, list[CompositeRegistration]]):
         for home in INDEX.homes().get(op, ()):
             if home not in self._families:
                 self._load(home)
-        found = self.get(op)
-        if not found:
+        registrations = self.get(op)
+        if not registrations:
             return None
-        order = in_order(eligibilities_of(found), [r.source for r in found])
-        return found[order[0]] if order else None
+        order = in_order(eligibilities_of(registrations), [r.source for r in registrations])
+        return registrations[order[0]] if order else None
 
     def _load(self, home: str) -> None:
         """Register the core's composites of a family, after those that others registered before."""

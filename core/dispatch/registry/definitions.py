@@ -61,13 +61,13 @@ class DefinitionTable:
     def definition(self, name: str) -> OpDefinition | None:
         """Return the definition of an overload, or None."""
         name = name.removeprefix("tt::")
-        found = self.added.get(name)
-        return found[0] if found is not None else snapshot.definitions().get(name)
+        added = self.added.get(name)
+        return added[0] if added is not None else snapshot.definitions().get(name)
 
     def source(self, name: str) -> Provider:
         """Return who defined an operator."""
-        found = self.added.get(name)
-        return found[1] if found is not None else TT_SOURCE
+        added = self.added.get(name)
+        return added[1] if added is not None else TT_SOURCE
 
     def names(self) -> list[str]:
         """Return the qualified names of all overloads."""
@@ -90,11 +90,11 @@ class DefinitionTable:
     def original(self, name: str) -> str:
         """Return the name that an alias stands for ("subtract": "sub", "subtract_": "sub_"); other names unchanged."""
         originals = self._originals()
-        found = originals.get(name)
-        if found is None and name.endswith("_"):
-            found = originals.get(name[:-1])
-            found = found if found is None or name.endswith("__") else f"{found}_"
-        return name if found is None else found
+        original = originals.get(name)
+        if original is None and name.endswith("_"):
+            original = originals.get(name[:-1])
+            original = original if original is None or name.endswith("__") else f"{original}_"
+        return name if original is None else original
 
     def _originals(self) -> dict[str, str]:
         # Made of no definition of tt's: that takes longer than all else that a first in-place call does.

@@ -35,9 +35,9 @@ class Operators:
         from tt.core.dispatch.call.packet import lookup  # see Note [Operators are made late]
 
         start()
-        found = lookup(self._registry, self._namespace, name)
-        setattr(self, name, found)
-        return found
+        operator = lookup(self._registry, self._namespace, name)
+        setattr(self, name, operator)
+        return operator
 
     def __dir__(self) -> list[str]:
         prefix = f"{self._namespace}::" if self._namespace else ""

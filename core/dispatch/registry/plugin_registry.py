@@ -174,7 +174,7 @@ class PluginRegistry:
         layer: Names = (("layer", table.layer),)
         if self._declared(layer):
             return layer
-        found: dict[tuple[str, str], None] = {}
+        names: dict[tuple[str, str], None] = {}
         for op in _operators_of(table):
             namespace, separator, _ = op.partition("::")
             if not separator or not self._scope.declares("namespace", namespace):
@@ -182,8 +182,8 @@ class PluginRegistry:
                     f"the {self.source.plugin!r} plugin brings the rule of the layer {table.layer!r} for {op}: that is "
                     f"for whoever brings the operator or the layer to say"
                 )
-            found["namespace", namespace] = None
-        return tuple(found)
+            names["namespace", namespace] = None
+        return tuple(names)
 
     def _keep(self, handle: RegistrationHandle) -> RegistrationHandle:
         self.handles.append(handle)

@@ -78,9 +78,9 @@ class PreferenceRule(NamedTuple):
 
     def position(self, plugin: str, distribution: str) -> int:
         """Return the place of a plugin: its own in the list, else that of "*", else after the end."""
-        for place, name in enumerate(self.plugins):
+        for position, name in enumerate(self.plugins):
             if name in (plugin, distribution):
-                return place
+                return position
         return self.plugins.index(OTHERS) if OTHERS in self.plugins else len(self.plugins)
 
     def names(self, plugin: str, distribution: str) -> bool:
@@ -90,8 +90,8 @@ class PreferenceRule(NamedTuple):
 
 def rules_in_force() -> tuple[PreferenceRule, ...]:
     """Return the rules, the strongest first."""
-    found: tuple[PreferenceRule, ...] = STATE.get(SETTING) or ()
-    return found
+    rules: tuple[PreferenceRule, ...] = STATE.get(SETTING) or ()
+    return rules
 
 
 class PluginNames(Protocol):

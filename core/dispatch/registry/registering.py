@@ -85,7 +85,7 @@ def add_lazy_kernels(
     for layout in table.layouts:
         register_layout(layout)
     ops = dict.fromkeys(table.ops)
-    given: dict[str, list[Registration]] = {}
+    registered: dict[str, list[Registration]] = {}
 
     def make(op: str) -> list[Registration]:
         try:
@@ -96,7 +96,7 @@ def add_lazy_kernels(
             headline = f"{source} failed to make its kernels of {op} for {table.device}"
             tried = f"{type(error).__name__}: {error}".partition("\n")[0]
             raise PluginFailedError(op, headline, tried=[tried]) from error
-        return given.setdefault(op, _registrations(table, kernels, source, scope))
+        return registered.setdefault(op, _registrations(table, kernels, source, scope))
 
     with registry.lock:
         for op in ops:
@@ -107,7 +107,7 @@ def add_lazy_kernels(
         with registry.lock:
             for op in ops:
                 if not registry.kernels.forget(op, make):
-                    registry.kernels.discard(given[op])
+                    registry.kernels.discard(registered[op])
                 registry.invalidate(op)
 
     return RegistrationHandle(remove)

@@ -71,15 +71,15 @@ class KernelRegistrations(MutableMapping[str, list[Registration]]):
         if makers is None:
             return
         # Not under the lock: makers import modules, and imports have locks of their own.
-        made = [maker(op) for maker in makers]
+        batches = [maker(op) for maker in makers]
         with self._lock:
             if self._waiting.get(op) is not makers:  # another thread has been faster, or a table came or went
                 return self.make(op)
-            found = list(self._made.get(op, ()))
-            for registration in chain.from_iterable(made):
-                self._refuse(registration, found)
-                found.insert(0, registration)
-            self._made[op] = found
+            kernels = list(self._made.get(op, ()))
+            for registration in chain.from_iterable(batches):
+                self._refuse(registration, kernels)
+                kernels.insert(0, registration)
+            self._made[op] = kernels
             del self._waiting[op]  # last: another thread that finds nothing waiting finds the kernels
 
     def __getitem__(self, op: str) -> list[Registration]:

@@ -135,9 +135,9 @@ class Registry:
 
     def operator(self, name: str) -> Operator:
         """Return the operator of a qualified overload name, making it at first use."""
-        found = self.operators.get(name)
-        if found is not None:
-            return found
+        operator = self.operators.get(name)
+        if operator is not None:
+            return operator
         from tt.core.dispatch.resolve.operators import make_operator  # see Note [Operators are made late]
 
         definition = self.definition(name)
@@ -258,22 +258,22 @@ class Registry:
         return self.scopes.note(self._add_backend(backend, source or Provider()), source)
 
     def _add_backend(self, backend: Backend, source: Provider) -> RegistrationHandle:
-        place = (backend.device_type, backend.layout)
+        key = (backend.device_type, backend.layout)
         with self.lock:
-            if place in self.backends:
+            if key in self.backends:
                 raise DuplicateRegistrationError(
-                    f"backend of {'/'.join(place)}", str(self.backend_sources[place]), str(source)
+                    f"backend of {'/'.join(key)}", str(self.backend_sources[key]), str(source)
                 )
             KEYS.bit("device", backend.device_type)
             register_layout(backend.layout)
             Device.declare(backend.device_type)
-            self.backends[place] = backend
-            self.backend_sources[place] = source
+            self.backends[key] = backend
+            self.backend_sources[key] = source
         self.invalidate_all()
 
         def remove() -> None:
-            self.backends.pop(place, None)
-            self.backend_sources.pop(place, None)
+            self.backends.pop(key, None)
+            self.backend_sources.pop(key, None)
             self.invalidate_all()
 
         return RegistrationHandle(remove)
@@ -344,16 +344,16 @@ class Registry:
         added = self.definition_table.added
         if name not in added:
             raise UnknownOpError(name, added)
-        place = [rule]  # an object of its own, however often the rule occurs
+        slot = [rule]  # an object of its own, however often the rule occurs
         with self.lock:
-            places = self._shape_rules.setdefault(name, [[added[name][0].meta]])
-            places.insert(0, place)
+            slots = self._shape_rules.setdefault(name, [[added[name][0].meta]])
+            slots.insert(0, slot)
             self._set_shape_rule(name)
 
         def remove() -> None:
             with self.lock:
                 if name in self._shape_rules:  # else the operator went before
-                    self._shape_rules[name] = [p for p in self._shape_rules[name] if p is not place]
+                    self._shape_rules[name] = [p for p in self._shape_rules[name] if p is not slot]
                     self._set_shape_rule(name)
 
         return self.scopes.note(RegistrationHandle(remove), source)
@@ -393,42 +393,40 @@ class Registry:
         DeviceError
             When the device type has no tensors of the layout.
         """
-        found = self.backends.get((device_type, layout))
-        if found is None and device_type in _CORE_BACKENDS and layout == "strided":
+        backend = self.backends.get((device_type, layout))
+        if backend is None and device_type in _CORE_BACKENDS and layout == "strided":
             with suppress(DuplicateRegistrationError):  # another thread has been faster
                 self._add_backend(object_named(_CORE_BACKENDS[device_type])(), TT_SOURCE)
-            found = self.backends.get((device_type, layout))
-        if found is None:
+            backend = self.backends.get((device_type, layout))
+        if backend is None:
             plugins().activate("device", device_type)
             plugins().activate("layout", layout)
-            found = self.backends.get((device_type, layout))
-        if found is None:
-            places = ["/".join(place) for place in self.backends]
-            if device_type not in _CORE_BACKENDS and not any(
-                place[0] == device_type for place in self.backends
-            ):
+            backend = self.backends.get((device_type, layout))
+        if backend is None:
+            pairs = ["/".join(key) for key in self.backends]
+            if device_type not in _CORE_BACKENDS and not any(key[0] == device_type for key in self.backends):
                 plugins().require("device", device_type)  # names the nearest, or what would bring it
-                raise UnknownNameError("device", device_type, {place[0] for place in self.backends})
-            if layout != "strided" and not any(place[1] == layout for place in self.backends):
+                raise UnknownNameError("device", device_type, {key[0] for key in self.backends})
+            if layout != "strided" and not any(key[1] == layout for key in self.backends):
                 plugins().require("layout", layout)
             raise DeviceError(
-                f"device {device_type!r} has no tensors of layout {layout!r}; there are: {', '.join(places)}"
+                f"device {device_type!r} has no tensors of layout {layout!r}; there are: {', '.join(pairs)}"
             )
-        return found
+        return backend
 
     def layer(self, name: str) -> Layer:
         """Return a layer, loading what brings it at first use."""
-        found = self.layers.get(name)
-        if found is None:
+        layer = self.layers.get(name)
+        if layer is None:
             if name in _CORE_LAYERS:
                 with suppress(DuplicateRegistrationError):  # another thread has been faster
                     self._add_layer(object_named(_CORE_LAYERS[name])(), TT_SOURCE)
             else:
                 plugins().activate("layer", name)
-            found = self.layers.get(name)
-        if found is None:
+            layer = self.layers.get(name)
+        if layer is None:
             raise UnknownNameError("layer", name, {*self.layers, *_CORE_LAYERS})
-        return found
+        return layer
 
     def composite(self, op: str) -> CompositeRegistration | None:
         """Return the composite of an operator that counts, or None."""
@@ -436,13 +434,13 @@ class Registry:
 
     def all_kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:
         """Return all kernels of an operator for a device and the layouts of a call, the highest priority first."""
-        found = [r for r in self.kernels.get(op, ()) if r.device == device and r.layouts == layouts]
-        return sorted(found, key=lambda r: -r.kernel.priority)
+        kernels = [r for r in self.kernels.get(op, ()) if r.device == device and r.layouts == layouts]
+        return sorted(kernels, key=lambda r: -r.kernel.priority)
 
     def kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:
         """Return those that take part currently, the one that counts first; see Note [Taking part]."""
-        found = self.all_kernels_of(op, device, layouts)
-        return [found[i] for i in in_order(eligibilities_of(found), [r.source for r in found])]
+        kernels = self.all_kernels_of(op, device, layouts)
+        return [kernels[i] for i in in_order(eligibilities_of(kernels), [r.source for r in kernels])]
 
     def for_plugin(self, source: Provider, scope: PluginNames | None = None) -> PluginRegistry:
         """Return a view of the registry that notes `source` with everything that is added."""
