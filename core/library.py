@@ -72,7 +72,7 @@ __all__ = attach(
         "tt.core.types.layout": "layout register_layout",
         "tt.core.types.memory_format": "order_of_strides",
         "tt.core.types.promotion": "get_default_dtype promote_types result_type",
-        "tt.core.types.scalars": "fitted_number",
+        "tt.core.types.scalars": "Scalar fitted_number",
         "tt.core.types.size": "Size",
         "tt.core.types.user_warnings": "warn_user",
     },

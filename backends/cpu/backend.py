@@ -48,7 +48,7 @@ Array = np.ndarray[Any, Any]
 _BFLOAT16: Final = np.dtype(ml_dtypes.bfloat16)
 
 
-def cast(array: Array, native_dtype: Any) -> Array:
+def cast(array: Array, native_dtype: np.dtype[Any]) -> Array:
     """Return a copy in another dtype, without NumPy's warnings where values do not fit.
 
     Complex numbers lose their imaginary part, with a warning as in PyTorch.
@@ -74,7 +74,7 @@ def cast(array: Array, native_dtype: Any) -> Array:
         return array.astype(native_dtype, order=order)
 
 
-def _holds(native_dtype: Any, array: Array) -> bool:
+def _holds(native_dtype: np.dtype[Any], array: Array) -> bool:
     """Return whether a shorter floating dtype is wide enough for all integers of an array's dtype."""
     return native_dtype.itemsize >= 4 and array.dtype.kind in "iu"
 
@@ -120,7 +120,11 @@ def element_strides(array: Array) -> tuple[int, ...]:
 
 
 def empty_view(
-    array: Array, shape: Sequence[int], strides: Sequence[int], start: int = 0, dtype: Any = None
+    array: Array,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    start: int = 0,
+    dtype: np.dtype[Any] | None = None,
 ) -> Array:
     """Return a view without elements; its strides, and its beginning behind that of the array, are in bytes.
 
@@ -141,7 +145,7 @@ def python_number(array: Array) -> bool | int | float | complex:
 
 
 def _no_array(
-    op: str, shape: Sequence[int], native_dtype: Any, error: Exception
+    op: str, shape: Sequence[int], native_dtype: np.dtype[Any], error: Exception
 ) -> errors.SizeLimitError | errors.HostMemoryError:
     """Return the error for an array that NumPy did not make: there is none of the size, or no memory."""
     if isinstance(error, MemoryError):
@@ -189,7 +193,7 @@ class CpuBackend(ArrayApiBackend):
 
         return load(family)
 
-    def is_kind(self, native_dtype: Any, kind: str | tuple[str, ...]) -> bool:
+    def is_kind(self, native_dtype: np.dtype[Any], kind: str | tuple[str, ...]) -> bool:
         """Return whether a dtype is of a kind of the standard; np.isdtype refuses dtypes of ml_dtypes."""
         if native_dtype == _BFLOAT16 or is_float8(native_dtype):
             return "real floating" in ((kind,) if isinstance(kind, str) else kind)
@@ -203,14 +207,14 @@ class CpuBackend(ArrayApiBackend):
         """Turn a NumPy scalar into an array without dimensions."""
         return np.asarray(result)
 
-    def cast(self, handle: Array, native_dtype: Any) -> Array:
+    def cast(self, handle: Array, native_dtype: np.dtype[Any]) -> Array:
         """Return a copy in another dtype."""
         try:
             return _CAST(handle, native_dtype)
         except (ValueError, MemoryError) as error:
             raise _no_array("cast", handle.shape, native_dtype, error) from error
 
-    def empty(self, shape: Sequence[int], native_dtype: Any) -> Array:
+    def empty(self, shape: Sequence[int], native_dtype: np.dtype[Any]) -> Array:
         """Return an array with any content."""
         try:
             return new_array(tuple(shape), native_dtype)

@@ -31,7 +31,7 @@ DTYPES: Final = ("int64", "floating", "complex")
 # --- windows ---------------------------------------------------------------------------------------------------
 
 
-def padded(x: Array, padding: Sizes, value: Any = 0) -> Array:
+def padded(x: Array, padding: Sizes, value: float = 0) -> Array:
     """Return x with a value around its last dimensions."""
     if not any(padding):
         return x
@@ -190,7 +190,7 @@ def weights(
 # --- kernels ---------------------------------------------------------------------------------------------------
 
 
-def each(value: Any, count: int) -> tuple[int, ...]:
+def each(value: int | Sequence[int], count: int) -> tuple[int, ...]:
     """Return a number for each spatial dimension."""
     values = (value,) if isinstance(value, int) else tuple(value)
     return values * count if len(values) == 1 else values
@@ -204,7 +204,13 @@ def add_bias(y: Array, bias: Array | None) -> Array:
 
 
 def convolution(
-    input: Array, weight: Array, bias: Array | None, stride: Any, padding: Any, dilation: Any, groups: int
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    groups: int,
 ) -> Array:
     """Serve conv1d, conv2d and conv3d."""
     count = weight.ndim - 2
@@ -218,11 +224,11 @@ def transposed_convolution(
     input: Array,
     weight: Array,
     bias: Array | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    output_padding: int | Sequence[int],
     groups: int,
-    dilation: Any,
+    dilation: int | Sequence[int],
 ) -> Array:
     """Serve conv_transpose1d, conv_transpose2d and conv_transpose3d."""
     count = weight.ndim - 2
@@ -257,7 +263,13 @@ def conv_weight(
 
 
 @cpu.kernel("functional_unfold", half="native", check=True)
-def unfold(input: Array, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Array:
+def unfold(
+    input: Array,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int],
+    padding: int | Sequence[int],
+    stride: int | Sequence[int],
+) -> Array:
     kernel, gaps = each(kernel_size, 2), each(dilation, 2)
     pads, hops = each(padding, 2), each(stride, 2)
     x = input if input.ndim == 4 else input[None]
@@ -269,7 +281,14 @@ def unfold(input: Array, kernel_size: Any, dilation: Any, padding: Any, stride: 
 
 
 @cpu.kernel("functional_fold", check=True)
-def fold(input: Array, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Array:
+def fold(
+    input: Array,
+    output_size: int | Sequence[int],
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int],
+    padding: int | Sequence[int],
+    stride: int | Sequence[int],
+) -> Array:
     kernel, gaps, sizes = each(kernel_size, 2), each(dilation, 2), each(output_size, 2)
     pads, hops = each(padding, 2), each(stride, 2)
     out = tuple(map(reach, sizes, pads, kernel, gaps, hops))

@@ -16,7 +16,7 @@ from tt.backends.cpu.backend import (
     new_array,
     python_number,
 )
-from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
+from tt.core.library import KernelTable, Scalar, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
 
@@ -25,7 +25,9 @@ cpu: Final = KernelTable(device="cpu", by="NumPy")
 # --- copies ----------------------------------------------------------------------------------------------------
 
 
-def laid_out(shape: Sequence[int], dtype: Any, memory_format: Any, like: Any = None) -> Array:
+def laid_out(
+    shape: Sequence[int], dtype: np.dtype[Any], memory_format: str | None, like: Any = None
+) -> Array:
     """Return a new array in a memory format; by default its dimensions have the order of another array's."""
     if memory_format is None and type(like) is np.ndarray and like.flags.c_contiguous:
         return new_array(tuple(shape), np.dtype(dtype))
@@ -50,19 +52,19 @@ def clone(self: Array) -> Array:
 
 
 @cpu.kernel("clone", half="native")
-def clone_in_format(self: Array, memory_format: Any) -> Array:
+def clone_in_format(self: Array, memory_format: str | None) -> Array:
     new = laid_out(self.shape, self.dtype, memory_format, self)
     new[...] = self
     return new
 
 
 @cpu.kernel("_to_copy")
-def to_copy(self: Array, dtype: Any) -> Array:
+def to_copy(self: Array, dtype: np.dtype[Any]) -> Array:
     return duplicate(self) if dtype == self.dtype else cast(self, dtype)
 
 
 @cpu.kernel("_to_copy")
-def to_copy_in_format(self: Array, dtype: Any, memory_format: Any) -> Array:
+def to_copy_in_format(self: Array, dtype: np.dtype[Any], memory_format: str | None) -> Array:
     return clone_in_format(to_copy(self, dtype), memory_format)
 
 
@@ -79,7 +81,7 @@ def item(self: Array) -> Any:
 
 
 @cpu.kernel("fill", form="inplace")
-def fill(self: Array, value: Any) -> None:
+def fill(self: Array, value: Array | Scalar) -> None:
     if isinstance(value, np.ndarray):
         if value.ndim:
             raise errors.ShapeError(

@@ -17,6 +17,7 @@ from tt.backends.cpu.copies import fill, laid_out
 from tt.backends.cpu.shaping import as_strided
 from tt.core.library import (
     KernelTable,
+    Scalar,
     encode_complex32,
     encode_float8,
     errors,
@@ -33,12 +34,12 @@ cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 
 @cpu.kernel("empty")
-def empty(size: Sequence[int], dtype: Any) -> Array:
+def empty(size: Sequence[int], dtype: np.dtype[Any]) -> Array:
     return np.empty(tuple(size), dtype)
 
 
 @cpu.kernel("empty", check=True)
-def empty_in_format(size: Sequence[int], dtype: Any, memory_format: Any) -> Array:
+def empty_in_format(size: Sequence[int], dtype: np.dtype[Any], memory_format: str | None) -> Array:
     return laid_out(size, dtype, memory_format)
 
 
@@ -47,7 +48,7 @@ cpu.kernel(
 )  # gets zeroed pages from the system and does not write them
 
 
-def _filled(op: str, size: Sequence[int], value: Any, dtype: Any) -> Array:
+def _filled(op: str, size: Sequence[int], value: Scalar, dtype: np.dtype[Any]) -> Array:
     try:
         number = fitted_number(value, from_numpy_dtype(dtype))
     except errors.NumberRangeError as error:
@@ -56,26 +57,26 @@ def _filled(op: str, size: Sequence[int], value: Any, dtype: Any) -> Array:
 
 
 @cpu.kernel("full", half="native")
-def full(size: Sequence[int], fill_value: Any, dtype: Any) -> Array:
+def full(size: Sequence[int], fill_value: Scalar, dtype: np.dtype[Any]) -> Array:
     return _filled("full", size, fill_value, dtype)
 
 
 @cpu.kernel("scalar_tensor")
-def scalar_tensor(s: Any, dtype: Any) -> Array:
+def scalar_tensor(s: Scalar, dtype: np.dtype[Any]) -> Array:
     if from_numpy_dtype(dtype).is_floating_point and not isinstance(s, complex):
         return np.asarray(s, dtype)  # numbers beyond the range of half precision become infinite
     return _filled("scalar_tensor", (), s, dtype)
 
 
 @cpu.kernel("ones")
-def ones(size: Sequence[int], dtype: Any) -> Array:
+def ones(size: Sequence[int], dtype: np.dtype[Any]) -> Array:
     return np.ones(tuple(size), dtype)
 
 
 # --- of increasing numbers -------------------------------------------------------------------------------------
 
 
-def numbers(start: Any, end: Any, step: Any, dtype: Any) -> Array:
+def numbers(start: float, end: float, step: float, dtype: np.dtype[Any]) -> Array:
     """Return the numbers from start to before end; an integer dtype truncates start and step."""
     integral = dtype.kind in "iu"
     count = arange_size(start, end, step, wide=integral and dtype.itemsize == 8 and dtype.kind == "i")
@@ -104,7 +105,7 @@ cpu.kernel("arange.start_step", numbers, dtypes="real_number", half="native")
 
 
 @cpu.kernel("linspace", dtypes="number", half="native")
-def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
+def linspace(start: Any, end: Any, steps: int, dtype: np.dtype[Any]) -> Array:
     if steps < 0:
         raise ValueError("a number of steps is not negative")
     if steps >= 2**60:  # NumPy counts to none where the number passes 63 bits
@@ -146,13 +147,13 @@ def _spaced(start: float, end: float, steps: int) -> Array:
 
 
 @cpu.kernel("eye")
-def eye(n: int, m: int | None, dtype: Any) -> Array:
+def eye(n: int, m: int | None, dtype: np.dtype[Any]) -> Array:
     if n < 0 or (m is not None and m < 0):
         raise ValueError("a negative size, which the shape rule refuses")
     return np.eye(n, m, dtype=np.uint8).astype(dtype, copy=False)
 
 
-def _expect_triangle(op: str, row: int, col: int, dtype: Any) -> None:
+def _expect_triangle(op: str, row: int, col: int, dtype: np.dtype[Any]) -> None:
     if row < 0 or col < 0:
         raise ValueError("a negative size, which the shape rule refuses")
     if dtype not in (np.int32, np.int64):
@@ -161,20 +162,20 @@ def _expect_triangle(op: str, row: int, col: int, dtype: Any) -> None:
 
 # For all dtypes: without a dtype, the default dtype does not apply to these indices.
 @cpu.kernel("tril_indices")
-def tril_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
+def tril_indices(row: int, col: int, offset: int, dtype: np.dtype[Any]) -> Array:
     _expect_triangle("tril_indices", row, col, dtype)
     counts = np.clip(np.arange(row) + (1 + offset), 0, col)
     return _places(counts, np.zeros(row, np.int64), dtype)
 
 
 @cpu.kernel("triu_indices")
-def triu_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
+def triu_indices(row: int, col: int, offset: int, dtype: np.dtype[Any]) -> Array:
     _expect_triangle("triu_indices", row, col, dtype)
     firsts = np.clip(np.arange(row) + offset, 0, col)
     return _places(col - firsts, firsts, dtype)
 
 
-def _places(counts: Array, firsts: Array, dtype: Any) -> Array:
+def _places(counts: Array, firsts: Array, dtype: np.dtype[Any]) -> Array:
     """Return rows and columns of places: in each row so many, from a first column on."""
     before = np.cumsum(counts) - counts
     out = np.empty((2, int(counts.sum())), dtype)
@@ -184,12 +185,12 @@ def _places(counts: Array, firsts: Array, dtype: Any) -> Array:
 
 
 @cpu.kernel("empty_like")
-def empty_like(self: Any, dtype: Any, memory_format: Any) -> Array:
+def empty_like(self: Any, dtype: np.dtype[Any], memory_format: str | None) -> Array:
     return laid_out(self.shape, dtype, memory_format, self)
 
 
 @cpu.kernel("zeros_like")
-def zeros_like(self: Any, dtype: Any) -> Array:
+def zeros_like(self: Any, dtype: np.dtype[Any]) -> Array:
     # np.zeros gets zeroed pages from the system and does not write them.
     if not isinstance(self, np.ndarray) or self.flags.c_contiguous or 0 in self.strides:
         return np.zeros(self.shape, dtype)
@@ -197,7 +198,7 @@ def zeros_like(self: Any, dtype: Any) -> Array:
 
 
 @cpu.kernel("ones_like")
-def ones_like(self: Any, dtype: Any, memory_format: Any) -> Array:
+def ones_like(self: Any, dtype: np.dtype[Any], memory_format: str | None) -> Array:
     # Every backward pass begins with a one.
     plain = memory_format is None and type(self) is np.ndarray and dtype.kind in "fiu"
     if plain and (not self.ndim or self.flags.c_contiguous):
@@ -208,14 +209,14 @@ def ones_like(self: Any, dtype: Any, memory_format: Any) -> Array:
 
 
 @cpu.kernel("full_like")
-def full_like(self: Any, fill_value: Any, dtype: Any, memory_format: Any) -> Array:
+def full_like(self: Any, fill_value: Scalar, dtype: np.dtype[Any], memory_format: str | None) -> Array:
     new = laid_out(self.shape, dtype, memory_format, self)
     fill(new, fill_value)
     return new
 
 
 @cpu.kernel("empty_strided")
-def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any) -> Array:
+def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: np.dtype[Any]) -> Array:
     if len(size) != len(stride) or any(n < 0 for n in (*size, *stride)):
         raise ValueError("empty_strided() of other sizes and strides")
     extent = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
@@ -226,19 +227,19 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any) -> Arr
 
 
 @cpu.kernel("full", dtypes="float8")
-def full_float8(size: Sequence[int], fill_value: Any, dtype: Any) -> Array:
+def full_float8(size: Sequence[int], fill_value: Scalar, dtype: np.dtype[Any]) -> Array:
     if isinstance(fill_value, complex):
         fill_value = fitted_number(fill_value, from_numpy_dtype(dtype))
     return np.full(tuple(size), encode_float8(np.asarray(fill_value), dtype))
 
 
 @cpu.kernel("ones", dtypes="float8")
-def ones_float8(size: Sequence[int], dtype: Any) -> Array:
+def ones_float8(size: Sequence[int], dtype: np.dtype[Any]) -> Array:
     return full_float8(size, 1.0, dtype)
 
 
 @cpu.kernel("eye", dtypes="float8")
-def eye_float8(n: int, m: int | None, dtype: Any) -> Array:
+def eye_float8(n: int, m: int | None, dtype: np.dtype[Any]) -> Array:
     if n < 0 or (m is not None and m < 0):
         raise ValueError("a negative size, which the shape rule refuses")
     return encode_float8(np.eye(n, m, dtype=np.float32), dtype)

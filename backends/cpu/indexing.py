@@ -8,7 +8,15 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array, cast, in_rows
-from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, is_complex32, warn_user
+from tt.core.library import (
+    KernelTable,
+    Scalar,
+    errors,
+    fitted_number,
+    from_numpy_dtype,
+    is_complex32,
+    warn_user,
+)
 
 __all__ = ["cpu"]
 
@@ -233,26 +241,26 @@ def _add_at(self: Array, key: tuple[Any, ...], values: Array) -> None:
 
 
 @cpu.kernel("masked_fill", form="inplace", half="native")
-def masked_fill_inplace(self: Array, mask: Array, value: Any) -> None:
+def masked_fill_inplace(self: Array, mask: Array, value: Array | Scalar) -> None:
     number = _mask_value(self, mask, value)
     np.copyto(self, number, where=held(mask))
 
 
 @cpu.kernel("masked_fill", half="native")
-def masked_fill(self: Array, mask: Array, value: Any) -> Array:
+def masked_fill(self: Array, mask: Array, value: Array | Scalar) -> Array:
     number = _mask_value(self, mask, value)
     filled: Array = in_rows(np.where(held(mask), number, self), self)
     return filled
 
 
-def _mask_value(self: Array, mask: Array, value: Any) -> Array:
+def _mask_value(self: Array, mask: Array, value: Array | Scalar) -> Array:
     """Return the value in the dtype of self."""
     if mask.dtype != np.bool_:
         raise TypeError("a mask holds bools")
     return filling(self, value)
 
 
-def filling(self: Array, value: Any) -> Array:
+def filling(self: Array, value: Array | Scalar) -> Array:
     """Return one value, that is to fill an array, as an array of its dtype."""
     if isinstance(value, np.ndarray):
         if value.ndim:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -33,11 +33,13 @@ def _widened(array: Array) -> Array:
     return array if array.itemsize >= 4 else array.astype(np.float32)
 
 
-def _number(value: Any) -> float:
+def _number(value: Array | float) -> float:
     return float(value.item() if isinstance(value, np.ndarray) else value)
 
 
-def _gradient(param: Array, grad: Array, grad_scale: Any, maximize: bool, weight_decay: float) -> Array:
+def _gradient(
+    param: Array, grad: Array, grad_scale: Array | None, maximize: bool, weight_decay: float
+) -> Array:
     """Return the gradient with which a step is taken; unscaled in place."""
     if grad_scale is not None:
         grad[...] = _widened(grad) / _widened(grad).dtype.type(_number(grad_scale))
@@ -54,13 +56,13 @@ def fused_sgd(
     momentum_buffer_list: Arrays,
     weight_decay: float,
     momentum: float,
-    lr: Any,
+    lr: Array | float,
     dampening: float,
     nesterov: bool,
     maximize: bool,
     is_first_step: bool,
-    grad_scale: Any,
-    found_inf: Any,
+    grad_scale: Array | None,
+    found_inf: Array | None,
 ) -> None:
     _expect_lists(self, grads, *([momentum_buffer_list] if momentum else []))
     if found_inf is not None and _number(found_inf) == 1:
@@ -85,15 +87,15 @@ def _adam(
     exp_avg_sqs: Arrays,
     max_exp_avg_sqs: Arrays,
     state_steps: Arrays,
-    lr: Any,
+    lr: Array | float,
     beta1: float,
     beta2: float,
     weight_decay: float,
     eps: float,
     amsgrad: bool,
     maximize: bool,
-    grad_scale: Any,
-    found_inf: Any,
+    grad_scale: Array | None,
+    found_inf: Array | None,
 ) -> None:
     _expect_lists(self, grads, exp_avgs, exp_avg_sqs, *([max_exp_avg_sqs] if amsgrad else []))
     if len(state_steps) != len(self):
@@ -131,13 +133,13 @@ def fused_adagrad(
     grads: Arrays,
     state_sums: Arrays,
     state_steps: Arrays,
-    lr: Any,
+    lr: Array | float,
     lr_decay: float,
     weight_decay: float,
     eps: float,
     maximize: bool,
-    grad_scale: Any,
-    found_inf: Any,
+    grad_scale: Array | None,
+    found_inf: Array | None,
 ) -> None:
     _expect_lists(self, grads, state_sums)
     if len(state_steps) != len(self):

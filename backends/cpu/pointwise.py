@@ -17,6 +17,7 @@ from tt.backends.cpu.selection import select
 from tt.core.library import (
     STORED,
     KernelTable,
+    Scalar,
     decode_complex32,
     decode_float8,
     encode_complex32,
@@ -52,7 +53,7 @@ cpu.kernel("neg", np.negative, dtypes="number")
 
 
 @cpu.kernel("neg", form="inplace", dtypes="number")
-def neg_in_place(self: Any) -> None:
+def neg_in_place(self: Array) -> None:
     # NumPy 2.4 takes operand and output for contiguous where both have gaps and the operand's stride is of as many
     # elements as an element has bytes, so the result goes through its own memory.
     if self.flags.forc:
@@ -67,7 +68,7 @@ cpu.kernel("maximum", np.maximum, dtypes="real")
 cpu.kernel("minimum", np.minimum, dtypes="real")
 
 
-def _scaled(op: str, self: Any, other: Any, alpha: Any) -> Any:
+def _scaled(op: str, self: Array, other: Array | Scalar, alpha: Scalar) -> Any:
     """Return `alpha * other` in the dtype of self."""
     kind = self.dtype.kind
     check_alpha(op, kind in "iu", kind == "b", kind == "c", alpha)
@@ -77,37 +78,37 @@ def _scaled(op: str, self: Any, other: Any, alpha: Any) -> Any:
 
 
 @cpu.kernel("add")
-def add(self: Any, other: Any, alpha: Any) -> Any:
+def add(self: Array, other: Array | Scalar, alpha: Scalar) -> Any:
     return np.add(self, _scaled("add", self, other, alpha))
 
 
 @cpu.kernel("add", form="out", dtypes=NATIVE)
-def add_out(self: Any, other: Any, alpha: Any, out: Any) -> None:
+def add_out(self: Array, other: Array | Scalar, alpha: Scalar, out: Array) -> None:
     np.add(self, _scaled("add", self, other, alpha), out)
 
 
 @cpu.kernel("sub", dtypes="number")
-def sub(self: Any, other: Any, alpha: Any) -> Any:
+def sub(self: Array, other: Array | Scalar, alpha: Scalar) -> Any:
     return np.subtract(self, _scaled("sub", self, other, alpha))
 
 
 @cpu.kernel("sub", form="out", dtypes=[d for d in NATIVE if d != "bool"])
-def sub_out(self: Any, other: Any, alpha: Any, out: Any) -> None:
+def sub_out(self: Array, other: Array | Scalar, alpha: Scalar, out: Array) -> None:
     np.subtract(self, _scaled("sub", self, other, alpha), out)
 
 
 @cpu.kernel("rsub", dtypes="number")
-def subtract_from(self: Any, other: Any) -> Any:
+def subtract_from(self: Array, other: Array | Scalar) -> Any:
     return np.subtract(other, self)
 
 
 @cpu.kernel("rsub", dtypes="number")
-def rsub(self: Any, other: Any, alpha: Any) -> Any:
+def rsub(self: Array, other: Array | Scalar, alpha: Scalar) -> Any:
     return np.subtract(other, _scaled("rsub", self, self, alpha))
 
 
 @cpu.kernel("pow", dtypes="floating_complex")
-def power(self: Any, exponent: Any) -> Any:
+def power(self: Array, exponent: Array | Scalar) -> Any:
     result = self**exponent  # the operator has short ways for squares and square roots, np.power has not
     if isinstance(exponent, np.ndarray) and exponent.dtype.kind == "c":
         # NumPy multiplies for whole exponents and divides at last, by infinity and NaN.
@@ -118,7 +119,7 @@ def power(self: Any, exponent: Any) -> Any:
 
 
 @cpu.kernel("pow", dtypes="integral")
-def integer_power(self: Any, exponent: Any) -> Any:
+def integer_power(self: Array, exponent: Array | int) -> Any:
     if not isinstance(exponent, np.ndarray) and exponent < 0:
         raise errors.DtypeError("pow(): Integers to negative integer powers are not allowed.")
     negative = np.less(exponent, 0)
@@ -132,14 +133,14 @@ def integer_power(self: Any, exponent: Any) -> Any:
 # --- division --------------------------------------------------------------------------------------------------
 
 
-def refuse_zero(self: Any, other: Any) -> None:
+def refuse_zero(self: Array, other: Array | Scalar) -> None:
     """Raise if an integer divisor is or contains zero, unless there is nothing to divide."""
     if not np.all(other) and np.size(self):
         raise errors.DivisionByZeroError("ZeroDivisionError: an integer is divided by zero")
 
 
 @cpu.kernel("floor_divide", dtypes="integral")
-def floor_divide(self: Any, other: Any) -> Any:
+def floor_divide(self: Array, other: Array | Scalar) -> Any:
     refuse_zero(self, other)
     return np.floor_divide(self, other)
 
@@ -148,13 +149,13 @@ cpu.kernel("floor_divide", np.floor_divide, dtypes="floating")
 
 
 @cpu.kernel("div.mode", dtypes="floating")
-def rounded_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
+def rounded_quotient(self: Array, other: Array | Scalar, rounding_mode: str) -> Any:
     check_rounding(rounding_mode)
     return np.floor_divide(self, other) if rounding_mode == "floor" else np.trunc(np.true_divide(self, other))
 
 
 @cpu.kernel("div.mode", dtypes="integral")
-def rounded_integer_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
+def rounded_integer_quotient(self: Array, other: Array | Scalar, rounding_mode: str) -> Any:
     check_rounding(rounding_mode)
     refuse_zero(self, other)
     quotient = np.floor_divide(self, other)
@@ -167,7 +168,7 @@ def rounded_integer_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
 
 
 @cpu.kernel("remainder", dtypes="integral")
-def remainder(self: Any, other: Any) -> Any:
+def remainder(self: Array, other: Array | Scalar) -> Any:
     refuse_zero(self, other)
     return np.remainder(self, other)
 
@@ -178,13 +179,13 @@ cpu.kernel("remainder", np.remainder, dtypes="floating")
 
 
 @cpu.kernel("sigmoid", dtypes="floating_complex")
-def sigmoid(self: Any) -> Any:
+def sigmoid(self: Array) -> Any:
     result = np.exp(-self)
     return np.divide(1, np.add(result, 1, result), result) if self.ndim else 1 / (1 + result)
 
 
 @cpu.kernel("erf", dtypes="floating")
-def erf(self: Any) -> Any:
+def erf(self: Array) -> Any:
     from scipy.special import erf  # SciPy takes as long to import as NumPy, and few programs need it
 
     return erf(self)
@@ -210,7 +211,7 @@ _BOOL: Final = np.dtype(bool)
 
 
 @cpu.kernel("where", half="native")
-def where(condition: Any, self: Any, other: Any) -> Any:
+def where(condition: Array, self: Array | Scalar, other: Array | Scalar) -> Any:
     if condition.dtype == np.uint8:
         warn_user("where(): a condition of uint8 is deprecated\n  try: condition.bool()")
         condition = condition != 0
@@ -224,7 +225,7 @@ def where(condition: Any, self: Any, other: Any) -> Any:
     return select(np.asarray(condition.view(np.uint8) != 0), self, other)
 
 
-def _choice(number: Any, dtype: Any) -> np.ndarray[Any, Any]:
+def _choice(number: Scalar, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Return a number as an array; negative integers wrap into unsigned dtypes, and float8 saturates."""
     if dtype.kind in "iu" or is_float8(dtype):
         return np.asarray(fitted_number(number, from_numpy_dtype(dtype))).astype(dtype)
@@ -232,7 +233,7 @@ def _choice(number: Any, dtype: Any) -> np.ndarray[Any, Any]:
 
 
 @cpu.kernel("clamp", dtypes="real_number")
-def clamp(self: Any, min: Any, max: Any) -> Any:
+def clamp(self: Array, min: Array | Scalar | None, max: Array | Scalar | None) -> Any:
     if max is None:
         if min is None:
             raise errors.ValueRangeError("clamp(): min and max are both None: give one of them")
@@ -240,7 +241,7 @@ def clamp(self: Any, min: Any, max: Any) -> Any:
     return np.minimum(self if min is None else np.maximum(self, wrapped(min, self)), wrapped(max, self))
 
 
-def wrapped(number: Any, like: Any) -> Any:
+def wrapped(number: Array | Scalar, like: Array) -> Any:
     """Return a number as an operand: a negative one wraps into an unsigned dtype, for which NumPy refuses it."""
     return number if like.dtype.kind != "u" or isinstance(number, np.ndarray) else _choice(number, like.dtype)
 
@@ -263,7 +264,7 @@ cpu.kernel("lcm", lambda self, other: np.abs(np.lcm(self, other)), dtypes="integ
 
 
 @cpu.kernel("fmod", dtypes="integral")
-def fmod(self: Any, other: Any) -> Any:
+def fmod(self: Array, other: Array | Scalar) -> Any:
     refuse_zero(self, other)
     return np.fmod(self, other)
 
@@ -279,7 +280,7 @@ cpu.kernel("frexp", np.frexp, dtypes="floating")
 
 
 @cpu.kernel("ldexp", dtypes="floating")
-def ldexp(self: Any, other: Any) -> Any:
+def ldexp(self: Array, other: Array | Scalar) -> Any:
     whole = np.rint(other)
     if not np.array_equal(whole, other):
         return self * np.exp2(other)
@@ -296,7 +297,7 @@ cpu.kernel("xlogy", lambda self, other: _product_with_log(np.log, self, other), 
 cpu.kernel("special_xlog1py", lambda self, other: _product_with_log(np.log1p, self, other), dtypes="floating")
 
 
-def _product_with_log(logarithm: Any, self: Any, other: Any) -> Any:
+def _product_with_log(logarithm: np.ufunc, self: Array, other: Array | Scalar) -> Any:
     """Return self * log(other), and 0 where self is 0 and the other a number."""
     product = np.multiply(self, logarithm(other, dtype=self.dtype))
     return np.where((self == 0) & np.equal(other, other), self.dtype.type(0), product)
@@ -306,7 +307,7 @@ def _product_with_log(logarithm: Any, self: Any, other: Any) -> Any:
 
 
 @cpu.kernel("addcmul", dtypes="number")
-def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+def addcmul(self: Array, tensor1: Array, tensor2: Array, value: Scalar) -> Any:
     if isinstance(value, complex) and self.dtype.kind != "c":
         raise errors.DtypeError(f"addcmul(): the value {value} cannot be converted to {self.dtype}")
     if value != 1:
@@ -316,7 +317,7 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 
 
 @cpu.kernel("addcdiv", dtypes="floating", same_dtype=True)  # the composite refuses to divide integers
-def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+def addcdiv(self: Array, tensor1: Array, tensor2: Array, value: Scalar) -> Any:
     if isinstance(value, complex):
         raise errors.DtypeError(f"addcdiv(): the value {value} cannot be converted to {self.dtype}")
     quotient = np.divide(tensor1, tensor2)
@@ -328,7 +329,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 
 @cpu.kernel("lerp", dtypes="floating_complex")
 @cpu.kernel("lerp.Scalar", dtypes="floating_complex")
-def lerp(self: Any, end: Any, weight: Any) -> Any:
+def lerp(self: Array, end: Array, weight: Array | Scalar) -> Any:
     if isinstance(weight, np.ndarray):
         # The half dtypes come in float32, and complex32 in complex64.
         weight = decode_complex32(weight)
@@ -353,7 +354,7 @@ cpu.kernel("exp2", np.exp2, dtypes="floating")
 
 
 @cpu.kernel("exp2", dtypes="complex")
-def exp2(self: Any) -> Any:
+def exp2(self: Array) -> Any:
     # Part by part, as one of them may be infinite.
     result = np.empty_like(self)
     np.multiply(self.real, math.log(2), out=result.real)
@@ -362,7 +363,7 @@ def exp2(self: Any) -> Any:
 
 
 @cpu.kernel("sinc", dtypes="floating_complex")
-def sinc(self: Any) -> Any:
+def sinc(self: Array) -> Any:
     turns = self * np.pi
     result = np.sin(turns)
     return np.divide(result, turns, out=np.ones_like(result), where=self != 0)
@@ -372,7 +373,7 @@ def sinc(self: Any) -> Any:
 
 
 @cpu.kernel("sgn", dtypes="complex")
-def sgn(self: Any) -> Any:
+def sgn(self: Array) -> Any:
     size, result = np.abs(self), np.zeros_like(self)
     for part in ("real", "imag"):  # one of them may be infinite
         np.divide(getattr(self, part), size, out=getattr(result, part), where=size != 0)
@@ -385,7 +386,7 @@ def sgn(self: Any) -> Any:
 def _test(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a test of floating point numbers, which integers and bools fail."""
 
-    def test(self: Any) -> Any:
+    def test(self: Array) -> Any:
         return function(self) if self.dtype.kind == "f" else np.zeros_like(self, np.bool_)
 
     return test
@@ -396,14 +397,14 @@ cpu.kernel("isneginf", _test(np.isneginf), dtypes="real")
 
 
 @cpu.kernel("nan_to_num", dtypes=("float16", "float32", "float64", "complex64", "complex128"), half="native")
-def nan_to_num(self: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
+def nan_to_num(self: Array, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
     return np.nan_to_num(self, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
 
 
 def scipy_function(name: str) -> Callable[[Any], Any]:
     """Return a kernel that calls a function of scipy.special, which is imported only when it is needed."""
 
-    def kernel(self: Any) -> Any:
+    def kernel(self: Array) -> Any:
         from scipy import special
 
         return getattr(special, name)(self)
@@ -424,28 +425,28 @@ for _op, _name in {
 
 
 @cpu.kernel("igamma", dtypes="floating", by="SciPy")
-def igamma(self: Any, other: Any) -> Any:
+def igamma(self: Array, other: Array | Scalar) -> Any:
     from scipy import special
 
     return special.gammainc(self, other)
 
 
 @cpu.kernel("igammac", dtypes="floating", by="SciPy")
-def igammac(self: Any, other: Any) -> Any:
+def igammac(self: Array, other: Array | Scalar) -> Any:
     from scipy import special
 
     return special.gammaincc(self, other)
 
 
 @cpu.kernel("special_zeta", dtypes="floating", by="SciPy")
-def zeta(self: Any, other: Any) -> Any:
+def zeta(self: Array, other: Array | Scalar) -> Any:
     from scipy import special
 
     return special.zeta(self, other)
 
 
 @cpu.kernel("special_airy_ai", dtypes="floating", by="SciPy")
-def airy_ai(self: Any) -> Any:
+def airy_ai(self: Array) -> Any:
     from scipy import special
 
     result = np.where(np.isfinite(self) & (self > 1000), 0, special.airy(self)[0])  # SciPy's is NaN there
@@ -455,7 +456,7 @@ def airy_ai(self: Any) -> Any:
     return result.astype(self.dtype, copy=False)
 
 
-def _airy_far_below(x: Any) -> Any:
+def _airy_far_below(x: Array) -> Any:
     """Return Ai of large negative numbers (NIST Handbook of Mathematical Functions, 9.7.9)."""
     far = np.minimum(-x, 1e25)  # no digit of the phase is left, and the power of larger numbers may overflow
     zeta = 2 / 3 * far * np.sqrt(far)
@@ -475,7 +476,7 @@ BLOCK: Final = 1 << 15
 
 
 @cpu.kernel("erfc", dtypes="floating")
-def erfc(self: Any) -> Any:
+def erfc(self: Array) -> Any:
     if self.dtype != np.float32:
         from scipy import special
 
@@ -488,7 +489,7 @@ def erfc(self: Any) -> Any:
     return packed
 
 
-def _erfc_of_single(x: Any, tail: Any) -> None:
+def _erfc_of_single(x: Array, tail: Array) -> None:
     """Write erfc of float32 into `tail`, ten times as fast as SciPy."""
     size = np.abs(x)
     np.minimum(size, 12, out=size)
@@ -521,7 +522,7 @@ def _erfc_of_single(x: Any, tail: Any) -> None:
 
 
 @cpu.kernel("lgamma", dtypes="floating", by="SciPy")
-def lgamma(self: Any) -> Any:
+def lgamma(self: Array) -> Any:
     from scipy import special
 
     result = np.asarray(special.gammaln(self))
@@ -542,7 +543,7 @@ def _slopes() -> Any:
     return np.append((-1.0) ** n * special.zetac(n) / n, 1 - np.euler_gamma)
 
 
-def _near_zeros(x: Any) -> Any:
+def _near_zeros(x: Array) -> Any:
     """Return lgamma of numbers about its zeros, 1 and 2, by its series there, as SciPy loses digits."""
     first = x < 1.5
     z = np.where(first, x - 1.0, x - 2.0)
@@ -550,7 +551,7 @@ def _near_zeros(x: Any) -> Any:
 
 
 @cpu.kernel("polygamma", dtypes="floating", by="SciPy")
-def polygamma(n: int, self: Any) -> Any:
+def polygamma(n: int, self: Array) -> Any:
     from scipy import special
 
     if n < 0:
@@ -561,24 +562,24 @@ def polygamma(n: int, self: Any) -> Any:
 # --- of eight bits -------------------------------------------------------------------------------------------
 
 
-def _decoded8(value: Any) -> Any:
+def _decoded8(value: Array | float) -> Any:
     """Return an operand in float32."""
     return decode_float8(value) if isinstance(value, np.ndarray) else np.float32(value)
 
 
 @cpu.kernel("eq", dtypes="float8")
-def eq_float8(self: Any, other: Any) -> Array:
+def eq_float8(self: Array | float, other: Array | float) -> Array:
     return np.asarray(_decoded8(self) == _decoded8(other))
 
 
 @cpu.kernel("ne", dtypes="float8")
-def ne_float8(self: Any, other: Any) -> Array:
+def ne_float8(self: Array | float, other: Array | float) -> Array:
     return np.asarray(_decoded8(self) != _decoded8(other))
 
 
 for _op, _function in (("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)):
 
-    def _classify(self: Array, function: Any = _function) -> Array:
+    def _classify(self: Array, function: np.ufunc = _function) -> Array:
         return np.asarray(function(decode_float8(self)))
 
     cpu.kernel(_op, _classify, dtypes="float8", takes=("self",))
@@ -602,18 +603,18 @@ def complex_of_halves(real: Array, imag: Array) -> Array:
     return parts.view(_COMPLEX32).reshape(shape)
 
 
-def _decoded32(value: Any) -> Array:
+def _decoded32(value: Array | Scalar) -> Array:
     """Return an operand, rounded to complex32, in complex64."""
     return decode_complex32(encode_complex32(np.asarray(value)))
 
 
 @cpu.kernel("eq", dtypes="complex32")
-def eq_complex32(self: Any, other: Any) -> Array:
+def eq_complex32(self: Array | Scalar, other: Array | Scalar) -> Array:
     return np.asarray(_decoded32(self) == _decoded32(other))
 
 
 @cpu.kernel("ne", dtypes="complex32")
-def ne_complex32(self: Any, other: Any) -> Array:
+def ne_complex32(self: Array | Scalar, other: Array | Scalar) -> Array:
     return np.asarray(_decoded32(self) != _decoded32(other))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import product
 from math import prod
@@ -22,7 +22,7 @@ Array = Any
 Sizes = Sequence[int]
 
 
-def each(value: Any, count: int) -> tuple[int, ...]:
+def each(value: int | Sequence[int], count: int) -> tuple[int, ...]:
     """Return a number for each spatial dimension."""
     values = (value,) if isinstance(value, int) else tuple(value)
     return values * count if len(values) == 1 else values
@@ -45,7 +45,14 @@ class Geometry:
     """
 
     def __init__(
-        self, x: Array, count: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+        self,
+        x: Array,
+        count: int,
+        kernel: int | Sequence[int],
+        stride: int | Sequence[int] | None,
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+        ceil_mode: bool,
     ) -> None:
         self.sizes = x.shape[x.ndim - count :]
         self.widths, self.pads, self.gaps = each(kernel, count), each(padding, count), each(dilation, count)
@@ -67,7 +74,7 @@ class Geometry:
         return [np.arange(n) * hop - pad for n, hop, pad in zip(self.out, self.hops, self.pads, strict=True)]
 
 
-def grid(parts: Sequence[Array], combine: Any) -> Array:
+def grid(parts: Sequence[Array], combine: Callable[[Array, Array], Array]) -> Array:
     """Return one-dimensional arrays combined, each along its own dimension."""
     shaped = (part.reshape(-1, *(1,) * (len(parts) - i - 1)) for i, part in enumerate(parts))
     return reduce(combine, shaped)
@@ -126,7 +133,12 @@ def max_pool(count: int) -> Any:
     """Return the kernel for so many dimensions."""
 
     def kernel(
-        input: Array, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+        input: Array,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None,
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+        ceil_mode: bool,
     ) -> tuple[Array, Array]:
         return largest(input, Geometry(input, count, kernel_size, stride, padding, dilation, ceil_mode))
 
@@ -177,9 +189,9 @@ def divisors(windows: Geometry, count_include_pad: bool) -> Array:
 def mean_of(
     input: Array,
     count: int,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None,
+    padding: int | Sequence[int],
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
@@ -197,7 +209,12 @@ def mean_of(
 
 @cpu.kernel("avg_pool1d", dtypes=("int64", "floating"), check=True)
 def avg_pool1d(
-    input: Array, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
+    input: Array,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None,
+    padding: int | Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
 ) -> Array:
     return mean_of(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
@@ -207,9 +224,9 @@ def avg_pool(count: int) -> Any:
 
     def kernel(
         input: Array,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None,
+        padding: int | Sequence[int],
         ceil_mode: bool,
         count_include_pad: bool,
         divisor_override: int | None,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -24,7 +24,10 @@ from tt.backends.array_api.random import (
 )
 from tt.backends.cpu.backend import Array
 from tt.backends.cpu.creation import rounded
-from tt.core.library import KernelTable, errors, reserve
+from tt.core.library import Generator, KernelTable, errors, reserve
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = ["cpu", "word_pieces"]
 
@@ -109,14 +112,14 @@ def _piece(seed: int, index: int) -> Array:
     return words.reshape(-1)
 
 
-def _pieces(generator: Any, count: int) -> Iterator[tuple[slice, Array]]:
+def _pieces(generator: Generator | None, count: int) -> Iterator[tuple[slice, Array]]:
     """Yield the words that a generator gives for a call, each piece with its place."""
     seed, offset = reserve(generator, -(-count // 4), "cpu")
     for first, words in word_pieces(seed, offset, count):
         yield slice(first, first + len(words)), words
 
 
-def _long_words(generator: Any, count: int) -> Array:
+def _long_words(generator: Generator | None, count: int) -> Array:
     """Return words of 64 bits, the low half first."""
     words = np.empty(2 * count, "<u4")
     for section, piece in _pieces(generator, 2 * count):
@@ -127,7 +130,7 @@ def _long_words(generator: Any, count: int) -> Array:
 # --- numbers ---------------------------------------------------------------------------------------------------
 
 
-def units(generator: Any, count: int, dtype: Any) -> Array:
+def units(generator: Generator | None, count: int, dtype: DTypeLike) -> Array:
     """Return numbers between 0 and 1."""
     out = np.empty(count, dtype)
     bits = UNIT_BITS[out.dtype.name]
@@ -143,7 +146,7 @@ def units(generator: Any, count: int, dtype: Any) -> Array:
     return out
 
 
-def normals(generator: Any, count: int, dtype: Any) -> Array:
+def normals(generator: Generator | None, count: int, dtype: DTypeLike) -> Array:
     """Return numbers of the standard normal distribution (Box and Muller)."""
     out = np.empty(count + count % 2, np.float64 if dtype == np.float64 else np.float32)
     if out.dtype == np.float64:
@@ -177,7 +180,13 @@ def _count(size: Sequence[int]) -> int:
     return math.prod(size)
 
 
-def _filled(draw: Any, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0) -> Array:
+def _filled(
+    draw: Callable[[Generator | None, int, DTypeLike], Array],
+    size: Sequence[int],
+    generator: Generator | None,
+    dtype: np.dtype[Any],
+    scale: float = 1.0,
+) -> Array:
     """Return drawn numbers; of complex dtypes real and imaginary part by turns."""
     dtype, shape = np.dtype(dtype), tuple(size)
     if dtype.kind != "c":
@@ -194,17 +203,19 @@ def _filled(draw: Any, size: Sequence[int], generator: Any, dtype: Any, scale: f
 
 
 @cpu.kernel("rand", dtypes="floating_complex")
-def rand(size: Sequence[int], generator: Any, dtype: Any) -> Array:
+def rand(size: Sequence[int], generator: Generator | None, dtype: np.dtype[Any]) -> Array:
     return _filled(units, size, generator, dtype)
 
 
 @cpu.kernel("randn", dtypes="floating_complex")
-def randn(size: Sequence[int], generator: Any, dtype: Any) -> Array:
+def randn(size: Sequence[int], generator: Generator | None, dtype: np.dtype[Any]) -> Array:
     return _filled(normals, size, generator, dtype, math.sqrt(0.5))
 
 
 @cpu.kernel("randint.low", dtypes="real")
-def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Array:
+def randint(
+    low: int, high: int, size: Sequence[int], generator: Generator | None, dtype: np.dtype[Any]
+) -> Array:
     limits = (0, 1) if dtype == np.bool_ else HALF if dtype == np.float16 else None
     if np.dtype(dtype).kind in "iu":
         limits = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
@@ -223,13 +234,13 @@ def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any
 
 
 @cpu.kernel("randperm", dtypes="real_number")
-def randperm(n: int, generator: Any, dtype: Any) -> Array:
+def randperm(n: int, generator: Generator | None, dtype: np.dtype[Any]) -> Array:
     d = np.dtype(dtype)
     check_permutation(n, int(np.iinfo(d).max) if d.kind in "iu" else d.name)
     return np.argsort(_long_words(generator, n), kind="stable").astype(dtype, copy=False)
 
 
-def _below(generator: Any, count: int, limit: int) -> Array:
+def _below(generator: Generator | None, count: int, limit: int) -> Array:
     """Return which words are below a limit."""
     out = np.empty(count, np.bool_)
     for section, words in _pieces(generator, count):
@@ -238,20 +249,20 @@ def _below(generator: Any, count: int, limit: int) -> Array:
 
 
 @cpu.kernel("bernoulli.p")
-def bernoulli_p(self: Array, p: float, generator: Any) -> Array:
+def bernoulli_p(self: Array, p: float, generator: Generator | None) -> Array:
     check_probability(p)
     return _below(generator, self.size, threshold(p)).reshape(self.shape).astype(self.dtype)
 
 
 @cpu.kernel("bernoulli", dtypes="floating", half="native")
-def bernoulli(self: Array, generator: Any) -> Array:
+def bernoulli(self: Array, generator: Generator | None) -> Array:
     wide = self if self.itemsize >= 4 else self.astype(np.float32)
     _check_probabilities(wide)
     return (units(generator, self.size, wide.dtype).reshape(self.shape) < wide).astype(self.dtype)
 
 
 @cpu.kernel("bernoulli.Tensor", half="native", check=True)
-def bernoulli_tensor(self: Array, p: Array, generator: Any) -> Array:
+def bernoulli_tensor(self: Array, p: Array, generator: Generator | None) -> Array:
     if p.dtype.kind not in "fV":  # bfloat16 is of kind V
         raise errors.DispatchError(
             "bernoulli_", f"the probabilities are of {p.dtype} instead of a floating point dtype"
@@ -267,7 +278,7 @@ def _check_probabilities(p: Array) -> None:
 
 
 @cpu.kernel("exponential", dtypes="floating", half="native")
-def exponential(self: Array, lambd: float, generator: Any) -> Array:
+def exponential(self: Array, lambd: float, generator: Generator | None) -> Array:
     if not lambd > 0:
         raise errors.ValueRangeError(f"exponential_(): the rate lambd is positive, and {lambd} is not")
     single = self.dtype != np.float64
@@ -279,7 +290,7 @@ def exponential(self: Array, lambd: float, generator: Any) -> Array:
 
 
 @cpu.kernel("multinomial", dtypes="floating", half="native", check=True)
-def multinomial(self: Array, num_samples: int, replacement: bool, generator: Any) -> Array:
+def multinomial(self: Array, num_samples: int, replacement: bool, generator: Generator | None) -> Array:
     weights = self.astype(np.float64)
     if weights.size and not (weights.min() >= 0 and weights.max() < math.inf):
         raise errors.ValueRangeError("multinomial(): a weight is negative, infinite or not a number")
@@ -308,14 +319,14 @@ def multinomial(self: Array, num_samples: int, replacement: bool, generator: Any
 
 
 @cpu.kernel("normal", dtypes="floating_complex", half="native")
-def normal(self: Array, mean: float, std: float, generator: Any) -> Array:
+def normal(self: Array, mean: float, std: float, generator: Generator | None) -> Array:
     check_normal(std)
     drawn = _filled(normals, self.shape, generator, self.dtype, math.sqrt(0.5))
     return np.asarray(drawn * std + mean).astype(self.dtype, copy=False)
 
 
 @cpu.kernel("uniform", dtypes="floating_complex", half="native")
-def uniform(self: Array, from_: float, to: float, generator: Any) -> Array:
+def uniform(self: Array, from_: float, to: float, generator: Generator | None) -> Array:
     check_uniform(from_, to, self.dtype.name)
     drawn = _filled(units, self.shape, generator, self.dtype)
     return np.asarray(drawn * (to - from_) + from_).astype(self.dtype, copy=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from tt.backends.cpu.backend import Array, in_rows
 from tt.core.library import (
     KernelTable,
+    Scalar,
+    Tensor,
     degrees_of_freedom,
     ops,
 )
@@ -70,7 +72,7 @@ def sum_all(self: Array) -> Any:
 
 
 @cpu.kernel("sum.dim")
-def sum_dim(self: Array, dim: Any, keepdim: bool) -> Any:
+def sum_dim(self: Array, dim: int | Sequence[int] | None, keepdim: bool) -> Any:
     return total(self, axes(dim, self.ndim), keepdim)
 
 
@@ -80,7 +82,7 @@ def mean_all(self: Array) -> Any:
 
 
 @cpu.kernel("mean.dim", dtypes="floating_complex")
-def mean_dim(self: Array, dim: Any, keepdim: bool) -> Any:
+def mean_dim(self: Array, dim: int | Sequence[int] | None, keepdim: bool) -> Any:
     count = self.size if dim is None else _count(self, dim)
     return np.true_divide(sum_dim(self, dim, keepdim), self.dtype.type(count))
 
@@ -122,7 +124,9 @@ def prod_dim(self: Array, dim: int, keepdim: bool) -> Any:
 # --- moments ---------------------------------------------------------------------------------------------------
 
 
-def _moments(op: str, self: Array, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+def _moments(
+    op: str, self: Array, dim: int | Sequence[int] | None, correction: float | None, keepdim: bool
+) -> tuple[Any, Any]:
     """Return variance and mean in passes of their own, which loses no digits where the mean is large."""
     axis = axes(dim, self.ndim)
     size = self.size if axis is None else _count(self, dim)
@@ -147,20 +151,24 @@ def _real_moments(self: Array, axis: Any, size: int, freedom: float, keepdim: bo
     return variance, mean.reshape(np.shape(variance))
 
 
-def deviation(self: Array, dim: Any, correction: Any, keepdim: bool) -> Any:
+def deviation(self: Array, dim: int | Sequence[int] | None, correction: float | None, keepdim: bool) -> Any:
     return np.sqrt(_moments("std", self, dim, correction, keepdim)[0])
 
 
-def deviation_and_mean(self: Array, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+def deviation_and_mean(
+    self: Array, dim: int | Sequence[int] | None, correction: float | None, keepdim: bool
+) -> tuple[Any, Any]:
     variance, mean = _moments("std_mean", self, dim, correction, keepdim)
     return np.sqrt(variance), mean
 
 
-def variance(self: Array, dim: Any, correction: Any, keepdim: bool) -> Any:
+def variance(self: Array, dim: int | Sequence[int] | None, correction: float | None, keepdim: bool) -> Any:
     return _moments("var", self, dim, correction, keepdim)[0]
 
 
-def variance_and_mean(self: Array, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+def variance_and_mean(
+    self: Array, dim: int | Sequence[int] | None, correction: float | None, keepdim: bool
+) -> tuple[Any, Any]:
     return _moments("var_mean", self, dim, correction, keepdim)
 
 
@@ -172,7 +180,7 @@ cpu.kernels_of(
 # --- extremes --------------------------------------------------------------------------------------------------
 
 
-def _extreme(reduce: Any, position: Any) -> tuple[Any, ...]:
+def _extreme(reduce: Callable[..., Any], position: Callable[..., Any]) -> tuple[Any, ...]:
     """Return the kernels of max or min: over all, the place, and both."""
 
     def over_all(self: Array) -> Any:
@@ -211,11 +219,11 @@ def trace(self: Array) -> Any:
 
 
 @cpu.kernel("_vector_norm", dtypes="floating_complex")
-def vector_norm(self: Array, ord: Any, dim: Any, keepdim: bool) -> Any:
+def vector_norm(self: Array, ord: Scalar, dim: int | Sequence[int] | None, keepdim: bool) -> Any:
     return in_rows(_vector_norm(self, ord, dim, keepdim), self)
 
 
-def _vector_norm(self: Array, ord: Any, dim: Any, keepdim: bool) -> Any:
+def _vector_norm(self: Array, ord: Scalar, dim: int | Sequence[int] | None, keepdim: bool) -> Any:
     axis = axes(dim, self.ndim)
     if ord == 2:
         plain = np.sqrt(total(_squares(self), axis, keepdim))
@@ -240,7 +248,7 @@ def _squares(x: Array) -> Array:
     return np.square(x) if x.dtype.kind == "f" else np.square(x.real) + np.square(x.imag)
 
 
-def _is_exact(norm: Any) -> bool:
+def _is_exact(norm: Array) -> bool:
     """Return whether norms are so far from the ends of their dtype that no square that matters left it."""
     limits = np.finfo(norm.dtype)
     smallest = math.sqrt(limits.tiny) / limits.eps
@@ -270,10 +278,10 @@ def _scaled(size: Array, order: float, axis: Any, keepdim: bool) -> Any:
 
 
 @cpu.kernel("any.dim", dtypes="float8", tensors=True)
-def any_dim_float8(self: Any, dim: Any, keepdim: bool) -> Any:
+def any_dim_float8(self: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Any:
     return ops.any.dim(ops.ne(self, 0), dim, keepdim)
 
 
 @cpu.kernel("all.dim", dtypes="float8", tensors=True)
-def all_dim_float8(self: Any, dim: Any, keepdim: bool) -> Any:
+def all_dim_float8(self: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Any:
     return ops.all.dim(ops.ne(self, 0), dim, keepdim)

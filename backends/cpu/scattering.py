@@ -27,7 +27,7 @@ from tt.backends.cpu.indexing import (
     out_of_range,
     places_of,
 )
-from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, is_complex32
+from tt.core.library import KernelTable, Scalar, errors, fitted_number, from_numpy_dtype, is_complex32
 
 __all__ = ["cpu"]
 
@@ -107,7 +107,7 @@ def add_slices(base: Array, axis: int, index: Array, values: Array) -> None:
     written(base, flat)
 
 
-def identity(dtype: Any, reduce: str) -> Any:
+def identity(dtype: np.dtype[Any], reduce: str) -> Any:
     """Return the number that changes nothing in a reduction."""
     if reduce in ("sum", "mean", "prod"):
         return reduce == "prod"
@@ -141,7 +141,7 @@ def scatter(self: Array, dim: int, index: Array, src: Array) -> None:
 
 
 @cpu.kernel("scatter.value", form="inplace", half="native")
-def scatter_value(self: Array, dim: int, index: Array, value: Any) -> None:
+def scatter_value(self: Array, dim: int, index: Array, value: Scalar) -> None:
     number = np.asarray(fitted_number(value, from_numpy_dtype(self.dtype))).astype(self.dtype)
     if not index.size:
         expect_dim(self, dim, index)
@@ -191,14 +191,14 @@ def _slices(self: Array, dim: int, index: Array, source: Array) -> tuple[Array, 
     return base, axis, values.reshape(shape)
 
 
-def scaled(values: Array, alpha: Any) -> Array:
+def scaled(values: Array, alpha: Scalar) -> Array:
     """Return values multiplied by a number of their dtype."""
     number = fitted_number(alpha, from_numpy_dtype(values.dtype))
     return np.asarray(np.multiply(values, np.asarray(number, dtype=values.dtype)))
 
 
 @cpu.kernel("index_add", form="inplace")
-def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
+def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Scalar) -> None:
     index = held(index)
     expect_vector(self, dim, index)
     if source.ndim != self.ndim:
@@ -244,7 +244,7 @@ def index_copy(self: Array, dim: int, index: Array, source: Array) -> None:
 
 
 @cpu.kernel("index_fill", form="inplace", half="native")
-def index_fill(self: Array, dim: int, index: Array, value: Any) -> None:
+def index_fill(self: Array, dim: int, index: Array, value: Array | Scalar) -> None:
     base, index = self if self.ndim else self.reshape(1), held(index)
     if index.ndim > 1 or index.dtype != np.int64 or not -base.ndim <= dim < base.ndim:
         raise ValueError("an index of another kind, which the shape rule refuses")

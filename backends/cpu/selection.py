@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from tt.backends.cpu.backend import Array
+
 __all__ = ["FEW", "select"]
 
 BITS: Final = {2: np.int16, 4: np.int32, 8: np.int64}
@@ -13,7 +15,7 @@ FEW: Final = 4096
 """Up to here one call of NumPy's costs less than several."""
 
 
-def select(condition: Any, one: Any, other: Any) -> Any:
+def select(condition: Array, one: Array, other: Array) -> Any:
     """Return `one` where a condition is true and `other` elsewhere, both arrays of one dtype.
 
     `np.where` branches at every element, and an irregular condition makes the processor guess wrong at half of them.

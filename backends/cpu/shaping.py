@@ -22,6 +22,7 @@ from tt.backends.cpu.backend import (
 )
 from tt.core.library import (
     KernelTable,
+    Scalar,
     contiguous_strides,
     errors,
     fitted_number,
@@ -70,7 +71,7 @@ def view(self: Array, size: Sequence[int]) -> Array:
 
 
 @cpu.kernel("view.dtype")
-def view_dtype(self: Array, dtype: Any) -> Array:
+def view_dtype(self: Array, dtype: np.dtype[Any]) -> Array:
     if not self.ndim and dtype.itemsize != self.itemsize:
         raise errors.ShapeError(
             "view(): a number cannot be read as a dtype of another size\n  try: .unsqueeze(0)"
@@ -361,7 +362,7 @@ def diag_embed(self: Array, offset: int, dim1: int, dim2: int) -> Array:
 
 
 @cpu.kernel("constant_pad_nd", half="native", check=True)
-def constant_pad_nd(self: Array, pad: Sequence[int], value: Any) -> Array:
+def constant_pad_nd(self: Array, pad: Sequence[int], value: Scalar) -> Array:
     if isinstance(value, complex) and self.dtype.kind not in "cW":
         raise errors.DtypeError(
             f"constant_pad_nd(): {value} cannot be converted to {self.dtype} without loss"
@@ -419,7 +420,7 @@ def resize(self: Array, size: Sequence[int]) -> Array:
 
 
 @cpu.kernel("resize")
-def resize_in_format(self: Array, size: Sequence[int], memory_format: Any) -> Array:
+def resize_in_format(self: Array, size: Sequence[int], memory_format: str | None) -> Array:
     name = str(memory_format).rpartition(".")[2]
     if name == "preserve_format":
         raise errors.UnsupportedError("resize_(): unsupported memory format preserve_format")

@@ -93,7 +93,7 @@ def bincount(self: Array, minlength: int) -> Array:
 
 
 @cpu.kernel("histc", dtypes=("float32", "float64"))
-def histc(self: Array, bins: int, min: Any, max: Any) -> Array:
+def histc(self: Array, bins: int, min: float, max: float) -> Array:
     if bins < 1 or not min <= max:
         raise ValueError("bins or bounds that the shape rule refuses")
     if not self.size:

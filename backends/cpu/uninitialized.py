@@ -51,15 +51,15 @@ def _fill(memory: Array) -> Array:
     return memory
 
 
-def _empty(size: Sequence[int], dtype: Any, memory_format: Any) -> Array:
+def _empty(size: Sequence[int], dtype: np.dtype[Any], memory_format: str | None) -> Array:
     return _fill(copies.laid_out(size, dtype, memory_format))
 
 
-def _empty_like(self: Any, dtype: Any, memory_format: Any) -> Array:
+def _empty_like(self: Any, dtype: np.dtype[Any], memory_format: str | None) -> Array:
     return _fill(creation.empty_like(self, dtype, memory_format))
 
 
-def _empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any) -> Array:
+def _empty_strided(size: Sequence[int], stride: Sequence[int], dtype: np.dtype[Any]) -> Array:
     return _fill(creation.empty_strided(size, stride, dtype))
 
 

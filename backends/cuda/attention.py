@@ -94,7 +94,15 @@ class OwnKernels:
         more = 4 - handle.ndim
         return handle.view((*(1,) * more, *handle.shape), (*(0,) * more, *handle.strides))
 
-    def called(self, q: Any, k: Any, v: Any, mask: Any, causal: bool, scale: float) -> AttentionCall:
+    def called(
+        self,
+        q: StridedHandle,
+        k: StridedHandle,
+        v: StridedHandle,
+        mask: StridedHandle | None,
+        causal: bool,
+        scale: float,
+    ) -> AttentionCall:
         """Return a call in four dimensions."""
         mask = None if mask is None else self.in_four(mask)
         return AttentionCall(self.in_four(q), self.in_four(k), self.in_four(v), mask, causal, float(scale))

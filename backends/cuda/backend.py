@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from tt.core.library import (
     from_numpy_dtype,
     to_dtype,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = ["CudaBackend"]
 
@@ -311,11 +314,11 @@ class CudaBackend(Backend):
         """Return a handle over the memory of a CuPy array."""
         return StridedHandle.from_array(self.memory, result)
 
-    def cast(self, handle: StridedHandle, native_dtype: Any) -> StridedHandle:
+    def cast(self, handle: StridedHandle, native_dtype: np.dtype[Any]) -> StridedHandle:
         """Return the elements in another dtype."""
         return copies.cast(self, handle, np.dtype(native_dtype))
 
-    def empty(self, shape: Sequence[int], native_dtype: Any) -> StridedHandle:
+    def empty(self, shape: Sequence[int], native_dtype: DTypeLike) -> StridedHandle:
         """Return a contiguous handle over new memory."""
         return StridedHandle.empty(self.memory, shape, native_dtype)
 
@@ -374,7 +377,7 @@ class CudaBackend(Backend):
                 return self.clone(handle)
         return self.transfers.peer(handle, index)
 
-    def pinned_memory(self, shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
+    def pinned_memory(self, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """Return page-locked memory of the host as an array."""
         return self.transfers.pinned(tuple(shape), dtype)
 

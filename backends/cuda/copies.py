@@ -12,6 +12,7 @@ from tt.backends.cuda.launch.elementwise import POINTWISE, Layout, collapse, run
 from tt.backends.cuda.pointwise.arithmetic import fill
 from tt.core.library import (
     KernelTable,
+    Scalar,
     errors,
     fitted_number,
     from_numpy_dtype,
@@ -42,7 +43,7 @@ def in_rows(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
     return copy
 
 
-def cast(backend: CudaBackend, handle: StridedHandle, dtype: Any) -> StridedHandle:
+def cast(backend: CudaBackend, handle: StridedHandle, dtype: np.dtype[Any]) -> StridedHandle:
     """Return the elements in another dtype; of complex numbers the real part, if the dtype is real."""
     _warn_of_lost_parts(handle.dtype, np.dtype(dtype))
     return run(backend, "Copy", [handle], dtype)
@@ -113,7 +114,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the kernels of this family; nothing is compiled."""
     table = KernelTable(device="cuda")
 
-    def laid_out(like: StridedHandle, dtype: Any, memory_format: Any) -> StridedHandle:
+    def laid_out(like: StridedHandle, dtype: np.dtype[Any], memory_format: str | None) -> StridedHandle:
         """Return a copy in a memory format."""
         name = str(memory_format).rpartition(".")[2]
         if name in ("preserve_format", "None"):
@@ -132,15 +133,17 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         return duplicate(backend, self)
 
     @table.kernel("clone", half="native", priority=1, check=True)
-    def clone_in_format(self: StridedHandle, memory_format: Any) -> StridedHandle:
+    def clone_in_format(self: StridedHandle, memory_format: str | None) -> StridedHandle:
         return laid_out(self, self.dtype, memory_format)
 
     @table.kernel("_to_copy", half="native", priority=1)
-    def to_copy(self: StridedHandle, dtype: Any) -> StridedHandle:
+    def to_copy(self: StridedHandle, dtype: np.dtype[Any]) -> StridedHandle:
         return cast(backend, self, dtype)
 
     @table.kernel("_to_copy", half="native", priority=1, check=True)
-    def to_copy_in_format(self: StridedHandle, dtype: Any, memory_format: Any) -> StridedHandle:
+    def to_copy_in_format(
+        self: StridedHandle, dtype: np.dtype[Any], memory_format: str | None
+    ) -> StridedHandle:
         return laid_out(self, dtype, memory_format)
 
     @table.kernel("copy", form="inplace", half="native", priority=1)
@@ -148,7 +151,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         copy_into(backend, self, src)
 
     @table.kernel("fill", form="inplace", half="native", priority=1)
-    def filled(self: StridedHandle, value: Any) -> None:
+    def filled(self: StridedHandle, value: StridedHandle | Scalar) -> None:
         if isinstance(value, StridedHandle):
             if value.ndim:
                 raise errors.ShapeError(

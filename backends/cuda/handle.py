@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from tt.core.library import contiguous_strides, errors
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = ["Memory", "StridedHandle"]
 
@@ -29,7 +32,12 @@ class Memory(Protocol):
         """Return the address of the memory of an owner."""
 
     def array(
-        self, owner: Any, shape: tuple[int, ...], dtype: Any, byte_strides: tuple[int, ...], byte_offset: int
+        self,
+        owner: Any,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        byte_strides: tuple[int, ...],
+        byte_offset: int,
     ) -> Any:
         """Return a native array over the memory of an owner."""
 
@@ -63,7 +71,7 @@ class StridedHandle:
         shape: Sequence[int],
         strides: Sequence[int],
         offset: int,
-        dtype: Any,
+        dtype: DTypeLike,
     ) -> None:
         self.memory, self.owner, self.offset = memory, owner, offset
         self.shape, self.strides = tuple(shape), tuple(strides)
@@ -81,7 +89,7 @@ class StridedHandle:
             )
 
     @classmethod
-    def empty(cls, memory: Memory, shape: Sequence[int], dtype: Any) -> StridedHandle:
+    def empty(cls, memory: Memory, shape: Sequence[int], dtype: DTypeLike) -> StridedHandle:
         """Return a contiguous handle over new memory."""
         dtype = np.dtype(dtype)
         new = cls.__new__(cls)  # new memory has room for exactly this, there is nothing to check

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from tt.backends.cuda.launch.gather_scatter import (
 )
 from tt.backends.cuda.launch.layouts import axis_of
 from tt.backends.cuda.selecting import expect_mask, true_places
-from tt.core.library import KernelTable, contiguous_strides, errors, warn_user
+from tt.core.library import KernelTable, Scalar, contiguous_strides, errors, warn_user
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -196,13 +196,13 @@ def _full(table: KernelTable, mover: Mover) -> None:
 
 def _masks(table: KernelTable, mover: Mover) -> None:
     @table.kernel("masked_fill", half="native", priority=1)
-    def masked_fill(self: StridedHandle, mask: StridedHandle, value: Any) -> StridedHandle:
+    def masked_fill(self: StridedHandle, mask: StridedHandle, value: StridedHandle | Scalar) -> StridedHandle:
         expect_mask(mask)
         shape = joint_shape(self.shape, mask.shape)
         return mover.fill_masked(mover.empty(shape, self.dtype), self, mask, one_value(mover, self, value))
 
     @table.kernel("masked_fill", form="inplace", half="native", priority=1)
-    def masked_fill_inplace(self: StridedHandle, mask: StridedHandle, value: Any) -> None:
+    def masked_fill_inplace(self: StridedHandle, mask: StridedHandle, value: StridedHandle | Scalar) -> None:
         expect_mask(mask)
         mover.fill_masked(self, self, mask, one_value(mover, self, value))
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -44,12 +45,12 @@ class BareArrays(ArrayApiBackend):
         """Return the strides in elements."""
         return tuple(stride // handle.dtype.itemsize for stride in handle.strides)
 
-    def cast(self, handle: Any, native_dtype: Any) -> Any:
+    def cast(self, handle: Any, native_dtype: np.dtype[Any]) -> Any:
         """Return an array in another dtype; of complex numbers the real part, if the dtype is real."""
         real = handle.dtype.kind == "c" and native_dtype.kind not in "cb"
         return (handle.real if real else handle).astype(native_dtype)
 
-    def number(self, value: Any, native_dtype: Any) -> Any:
+    def number(self, value: Any, native_dtype: np.dtype[Any]) -> Any:
         """Return a NumPy scalar, which CuPy passes by value; of bfloat16, which CuPy takes none of, an array."""
         if native_dtype == self.xp.bfloat16:
             return self.xp.asarray(value, dtype=native_dtype)
@@ -88,7 +89,7 @@ def _libraries(backend: CudaBackend) -> dict[str, Any]:
     return {"cudnn": Cudnn(backend), "cublaslt": CublasLt(backend)}
 
 
-def _tables_of(module: Any, backend: CudaBackend, libraries: Mapping[str, Any]) -> list[KernelTable]:
+def _tables_of(module: ModuleType, backend: CudaBackend, libraries: Mapping[str, Any]) -> list[KernelTable]:
     """Return the tables of a module of a family: views, kernels in CUDA C++, and over libraries that are installed."""
     own = [module.cuda] if hasattr(module, "cuda") else []
     if not hasattr(module, "tables"):
@@ -97,7 +98,7 @@ def _tables_of(module: Any, backend: CudaBackend, libraries: Mapping[str, Any]) 
     return [*own, *module.tables(backend, **{name: libraries[name] for name in names})]
 
 
-def _ops(module: Any) -> Iterable[str]:
+def _ops(module: ModuleType) -> Iterable[str]:
     """Return the operators of a module, by tables of a backend that never meets a device."""
     from tt.backends.cuda.backend import CudaBackend
 

@@ -27,7 +27,7 @@ from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.runtime.device_asserts import kind_of
 from tt.backends.cuda.scan import running_sums
 from tt.backends.cuda.sorting import stable_order
-from tt.core.library import KernelTable, errors, reserve
+from tt.core.library import Generator, KernelTable, errors, reserve
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -72,7 +72,7 @@ class Drawing:
     def __init__(self, mover: Mover) -> None:
         self.mover, self.backend = mover, mover.backend
 
-    def reserved(self, generator: Any, words: int, count: int) -> bytes:
+    def reserved(self, generator: Generator | None, words: int, count: int) -> bytes:
         """Take so many words of a generator; return the struct `Drawn`."""
         blocks, numbers = -(-words // 4), self.backend.captured_numbers
         if numbers is not None and numbers.is_capturing():
@@ -87,7 +87,12 @@ class Drawing:
             RANDOM.kernel(name)(self.backend, grid_of(-(-words // 4)), BLOCK, args)
 
     def units(
-        self, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0, shift: float = 0.0
+        self,
+        size: Sequence[int],
+        generator: Generator | None,
+        dtype: np.dtype[Any],
+        scale: float = 1.0,
+        shift: float = 0.0,
     ) -> StridedHandle:
         """Return uniform numbers, scaled and shifted; of complex dtypes real and imaginary part by turns."""
         out = self.mover.empty(size, dtype)
@@ -99,7 +104,12 @@ class Drawing:
         return out
 
     def normals(
-        self, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0, shift: float = 0.0
+        self,
+        size: Sequence[int],
+        generator: Generator | None,
+        dtype: np.dtype[Any],
+        scale: float = 1.0,
+        shift: float = 0.0,
     ) -> StridedHandle:
         """Return normal numbers, scaled and shifted; of complex dtypes real and imaginary part by turns."""
         out = self.mover.empty(size, dtype)
@@ -111,7 +121,9 @@ class Drawing:
         self.launch(f"draw_normal<{name}>", words, (out, drawn, unit, _affine(scale, shift, parts)))
         return out
 
-    def below(self, size: Sequence[int], generator: Any, dtype: Any, limit: int) -> StridedHandle:
+    def below(
+        self, size: Sequence[int], generator: Generator | None, dtype: np.dtype[Any], limit: int
+    ) -> StridedHandle:
         """Return which words are below a limit."""
         out, count = self.mover.empty(size, dtype), prod(size)
         self.launch(
@@ -119,7 +131,9 @@ class Drawing:
         )
         return out
 
-    def probable(self, size: Sequence[int], p: StridedHandle, generator: Any, dtype: Any) -> StridedHandle:
+    def probable(
+        self, size: Sequence[int], p: StridedHandle, generator: Generator | None, dtype: np.dtype[Any]
+    ) -> StridedHandle:
         """Return ones with the probabilities of a handle, which are checked on the device."""
         out, count = self.mover.empty(size, dtype), prod(size)
         words = count * (2 if p.dtype.itemsize == 8 else 1)
@@ -142,17 +156,19 @@ def _of_a_size(table: KernelTable, drawing: Drawing) -> None:
     mover = drawing.mover
 
     @table.kernel("rand", dtypes="floating_complex", half="native", priority=1)
-    def rand(size: Sequence[int], generator: Any, dtype: Any) -> StridedHandle:
+    def rand(size: Sequence[int], generator: Generator | None, dtype: np.dtype[Any]) -> StridedHandle:
         _count(size)
         return drawing.units(tuple(size), generator, dtype)
 
     @table.kernel("randn", dtypes="floating_complex", half="native", priority=1)
-    def randn(size: Sequence[int], generator: Any, dtype: Any) -> StridedHandle:
+    def randn(size: Sequence[int], generator: Generator | None, dtype: np.dtype[Any]) -> StridedHandle:
         _count(size)
         return drawing.normals(tuple(size), generator, dtype)
 
     @table.kernel("randint.low", dtypes="real", half="native", priority=1)
-    def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> StridedHandle:
+    def randint(
+        low: int, high: int, size: Sequence[int], generator: Generator | None, dtype: np.dtype[Any]
+    ) -> StridedHandle:
         kind = np.dtype(dtype)
         limits = (0, 1) if kind.kind == "b" else HALF if kind == np.float16 else None
         if kind.kind in "iu":
@@ -167,7 +183,7 @@ def _of_a_size(table: KernelTable, drawing: Drawing) -> None:
         return out
 
     @table.kernel("randperm", dtypes="real_number", half="native", priority=1)
-    def randperm(n: int, generator: Any, dtype: Any) -> StridedHandle:
+    def randperm(n: int, generator: Generator | None, dtype: np.dtype[Any]) -> StridedHandle:
         kind = np.dtype(dtype)
         check_permutation(n, int(np.iinfo(kind).max) if kind.kind in "iu" else name_of(kind))
         keys = mover.empty((n,), np.dtype(np.uint64))
@@ -188,26 +204,26 @@ def _signed(value: int) -> int:
 
 def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
     @table.kernel("uniform", dtypes="floating_complex", half="native", priority=1)
-    def uniform(self: StridedHandle, from_: float, to: float, generator: Any) -> StridedHandle:
+    def uniform(self: StridedHandle, from_: float, to: float, generator: Generator | None) -> StridedHandle:
         check_uniform(from_, to, np.dtype(self.dtype).name)
         return drawing.units(self.shape, generator, self.dtype, to - from_, from_)
 
     @table.kernel("normal", dtypes="floating_complex", half="native", priority=1)
-    def normal(self: StridedHandle, mean: float, std: float, generator: Any) -> StridedHandle:
+    def normal(self: StridedHandle, mean: float, std: float, generator: Generator | None) -> StridedHandle:
         check_normal(std)
         return drawing.normals(self.shape, generator, self.dtype, std, mean)
 
     @table.kernel("bernoulli.p", half="native", priority=1)
-    def bernoulli_p(self: StridedHandle, p: float, generator: Any) -> StridedHandle:
+    def bernoulli_p(self: StridedHandle, p: float, generator: Generator | None) -> StridedHandle:
         check_probability(p)
         return drawing.below(self.shape, generator, self.dtype, threshold(p))
 
     @table.kernel("bernoulli", dtypes="floating", half="native", priority=1)
-    def bernoulli(self: StridedHandle, generator: Any) -> StridedHandle:
+    def bernoulli(self: StridedHandle, generator: Generator | None) -> StridedHandle:
         return drawing.probable(self.shape, self, generator, self.dtype)
 
     @table.kernel("bernoulli.Tensor", half="native", check=True, priority=1)
-    def bernoulli_tensor(self: StridedHandle, p: StridedHandle, generator: Any) -> StridedHandle:
+    def bernoulli_tensor(self: StridedHandle, p: StridedHandle, generator: Generator | None) -> StridedHandle:
         if name_of(p.dtype) not in UNIT_BITS:
             raise errors.DispatchError(
                 "bernoulli_", f"the probabilities are of {p.dtype} instead of a floating point dtype"
@@ -215,7 +231,7 @@ def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
         return drawing.probable(self.shape, p, generator, self.dtype)
 
     @table.kernel("exponential", dtypes="floating", half="native", priority=1)
-    def exponential(self: StridedHandle, lambd: float, generator: Any) -> StridedHandle:
+    def exponential(self: StridedHandle, lambd: float, generator: Generator | None) -> StridedHandle:
         if not lambd > 0:
             raise errors.ValueRangeError(f"exponential_(): the rate lambd is positive, and {lambd} is not")
         out, count = drawing.mover.empty(self.shape, self.dtype), prod(self.shape)
@@ -228,27 +244,31 @@ def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
 def _by_functions(table: KernelTable, drawing: Drawing) -> None:
     """Add the numbers that are computed in double precision, whatever the dtype."""
 
-    def draw(self: StridedHandle, generator: Any, kernel: str, *numbers: float) -> StridedHandle:
+    def draw(self: StridedHandle, generator: Generator | None, kernel: str, *numbers: float) -> StridedHandle:
         out, count = drawing.mover.empty(self.shape, self.dtype), prod(self.shape)
         words = 2 * (count + count % 2) if "normal" in kernel else 2 * count
         drawing.launch(kernel, words, (out, drawing.reserved(generator, words, count), *numbers))
         return out
 
     @table.kernel("cauchy", dtypes="floating", half="native", priority=1)
-    def cauchy(self: StridedHandle, median: float, sigma: float, generator: Any) -> StridedHandle:
+    def cauchy(
+        self: StridedHandle, median: float, sigma: float, generator: Generator | None
+    ) -> StridedHandle:
         if not sigma > 0:
             raise errors.ValueRangeError(f"cauchy_(): sigma must be positive, got {sigma}")
         name = f"draw_by_function<{name_of(self.dtype)}, Cauchy>"
         return draw(self, generator, name, float(median), float(sigma), 0.0)
 
     @table.kernel("log_normal", dtypes="floating", half="native", priority=1)
-    def log_normal(self: StridedHandle, mean: float, std: float, generator: Any) -> StridedHandle:
+    def log_normal(
+        self: StridedHandle, mean: float, std: float, generator: Generator | None
+    ) -> StridedHandle:
         if not std > 0:
             raise errors.ValueRangeError(f"log_normal_(): std must be positive, got {std}")
         return draw(self, generator, f"draw_log_normal<{name_of(self.dtype)}>", float(mean), float(std))
 
     @table.kernel("geometric", dtypes="real_number", half="native", priority=1)
-    def geometric(self: StridedHandle, p: float, generator: Any) -> StridedHandle:
+    def geometric(self: StridedHandle, p: float, generator: Generator | None) -> StridedHandle:
         if not 0 < p < 1:
             raise errors.ValueRangeError(f"geometric_(): p must be between 0 and 1, got {p}")
         whole = self.dtype.kind in "iu"
@@ -265,7 +285,7 @@ def _by_weights(table: KernelTable, drawing: Drawing) -> None:
 
     @table.kernel("multinomial", dtypes="floating", half="native", check=True, priority=1)
     def multinomial(
-        self: StridedHandle, num_samples: int, replacement: bool, generator: Any
+        self: StridedHandle, num_samples: int, replacement: bool, generator: Generator | None
     ) -> StridedHandle:
         columns, failures = self.shape[-1], backend.failures
         weights = mover.contiguous(self)

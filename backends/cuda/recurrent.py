@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.layouts import THREADS, contiguous, grid_of, name_of, packed
 from tt.backends.cuda.launch.programs import Program
@@ -74,7 +76,13 @@ class _Rows:
     """
 
     def __init__(
-        self, backend: CudaBackend, op: str, input: StridedHandle, batch: int, batch_sizes: Any, reverse: bool
+        self,
+        backend: CudaBackend,
+        op: str,
+        input: StridedHandle,
+        batch: int,
+        batch_sizes: StridedHandle | None,
+        reverse: bool,
     ) -> None:
         if batch_sizes is None:
             self.sizes = [input.shape[1]] * input.shape[0]
@@ -108,7 +116,7 @@ class _Rows:
         return packed(self.starts[t], self.sizes[t], hidden, known, before, fresh)
 
 
-def _on_host(backend: CudaBackend, handle: Any) -> list[int]:
+def _on_host(backend: CudaBackend, handle: StridedHandle | np.ndarray[Any, Any]) -> list[int]:
     """Return the sizes of packed steps, for which the host waits if they are on the device."""
     array = backend.to_numpy(handle) if isinstance(handle, StridedHandle) else handle
     numbers: list[int] = array.tolist()
@@ -150,7 +158,7 @@ class _Layers:
             return self.backend.clone(contiguous(self.backend, handle))
         return self._zeros(like.shape, like.dtype)
 
-    def _zeros(self, shape: Sequence[int], dtype: Any) -> StridedHandle:
+    def _zeros(self, shape: Sequence[int], dtype: np.dtype[Any]) -> StridedHandle:
         return self.backend.normalise(self.backend.namespace.zeros(tuple(shape), dtype=dtype))
 
     def _times(self, one: StridedHandle, two: StridedHandle) -> StridedHandle:
@@ -161,7 +169,7 @@ class _Layers:
     def forward(
         self, input: StridedHandle, hx: StridedHandle, cx: StridedHandle | None, w_ih: StridedHandle,
         w_hh: StridedHandle, b_ih: StridedHandle | None, b_hh: StridedHandle | None, w_hr: StridedHandle | None,
-        batch_sizes: Any, mode: str, reverse: bool,
+        batch_sizes: StridedHandle | None, mode: str, reverse: bool,
     ) -> tuple[StridedHandle, ...]:  # fmt: skip
         backend, dtype, lead = self.backend, input.dtype, input.shape[:-1]
         name, gates, kept_vectors = MODES[mode]
@@ -201,7 +209,7 @@ class _Layers:
             kept.view(width, contiguous_strides(width)),
         )  # fmt: skip
 
-    def _narrow(self, handle: StridedHandle, dtype: Any) -> StridedHandle:
+    def _narrow(self, handle: StridedHandle, dtype: np.dtype[Any]) -> StridedHandle:
         return handle if handle.dtype == dtype else self.backend.cast(handle, dtype)
 
     # --- gradients ---------------------------------------------------------------------------------------------
@@ -209,7 +217,7 @@ class _Layers:
     def backward(
         self, grad: StridedHandle, h_grad: StridedHandle | None, c_grad: StridedHandle | None,
         saved_grad: StridedHandle | None, input: StridedHandle, hx: StridedHandle, cx: StridedHandle | None,
-        w_ih: StridedHandle, w_hh: StridedHandle, w_hr: StridedHandle | None, batch_sizes: Any,
+        w_ih: StridedHandle, w_hh: StridedHandle, w_hr: StridedHandle | None, batch_sizes: StridedHandle | None,
         output: StridedHandle, saved: StridedHandle, mode: str, reverse: bool,
     ) -> tuple[StridedHandle, ...]:  # fmt: skip
         backend, dtype = self.backend, input.dtype

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,7 +12,7 @@ from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.layouts import name_of
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.launch.reduction_launch import FLOATING, INTEGRAL, Tuning, Walker, axes, only, wide
-from tt.core.library import KernelTable, degrees_of_freedom
+from tt.core.library import KernelTable, Scalar, degrees_of_freedom
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -97,7 +97,9 @@ class _Reductions:
     def plain(self, name: str) -> Callable[..., StridedHandle]:
         """Return a reduction whose result has the dtype of the elements."""
 
-        def kernel(self_: StridedHandle, dim: Any = None, keepdim: bool = False) -> StridedHandle:
+        def kernel(
+            self_: StridedHandle, dim: int | Sequence[int] | None = None, keepdim: bool = False
+        ) -> StridedHandle:
             return self._one(name, self_, axes(dim, self_.ndim), keepdim, self_.dtype)
 
         return kernel
@@ -105,7 +107,9 @@ class _Reductions:
     def truth(self, name: str) -> Callable[..., StridedHandle]:
         """Return all or any; over an empty list of dimensions these two combine nothing."""
 
-        def kernel(self_: StridedHandle, dim: Any = None, keepdim: bool = False) -> StridedHandle:
+        def kernel(
+            self_: StridedHandle, dim: int | Sequence[int] | None = None, keepdim: bool = False
+        ) -> StridedHandle:
             nothing = dim is not None and not isinstance(dim, int) and not len(dim)
             dims = () if nothing else axes(dim, self_.ndim)
             dtype = self_.dtype if self_.dtype == np.uint8 else np.dtype(np.bool_)
@@ -113,13 +117,15 @@ class _Reductions:
 
         return kernel
 
-    def count_nonzero(self, self_: StridedHandle, dim: Any = None) -> StridedHandle:
+    def count_nonzero(self, self_: StridedHandle, dim: int | Sequence[int] | None = None) -> StridedHandle:
         return self._one("CountNonzero", self_, axes(dim, self_.ndim), False, _INT64)
 
     def extreme(self, name: str) -> Callable[..., StridedHandle]:
         """Return a reduction that needs elements."""
 
-        def kernel(self_: StridedHandle, dim: Any = None, keepdim: bool = False) -> StridedHandle:
+        def kernel(
+            self_: StridedHandle, dim: int | Sequence[int] | None = None, keepdim: bool = False
+        ) -> StridedHandle:
             dims = axes(dim, self_.ndim)
             _expect_elements(self_, dims)
             return self._one(name, self_, dims, keepdim, self_.dtype)
@@ -159,7 +165,9 @@ class _Reductions:
     def moments(self, op: str, name: str, both: bool) -> Callable[..., Any]:
         """Return the variance or its root, alone or with the mean."""
 
-        def kernel(self_: StridedHandle, dim: Any, correction: Any, keepdim: bool) -> Any:
+        def kernel(
+            self_: StridedHandle, dim: int | Sequence[int] | None, correction: float | None, keepdim: bool
+        ) -> Any:
             dims = axes(dim, self_.ndim)
             freedom = degrees_of_freedom(op, math.prod(self_.shape[d] for d in dims), correction)
             results = self._walk(
@@ -170,7 +178,9 @@ class _Reductions:
 
         return kernel
 
-    def vector_norm(self, self_: StridedHandle, ord: Any, dim: Any, keepdim: bool) -> StridedHandle:
+    def vector_norm(
+        self, self_: StridedHandle, ord: Scalar, dim: int | Sequence[int] | None, keepdim: bool
+    ) -> StridedHandle:
         if isinstance(ord, complex):
             raise TypeError("an order that is not a real number, which the shape rule refuses")
         dims = axes(dim, self_.ndim)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 __all__ = ["each", "reach", "three"]
 
 
-def each(value: Any, count: int) -> tuple[int, ...]:
+def each(value: int | Sequence[int], count: int) -> tuple[int, ...]:
     """Return a number for each spatial dimension."""
     values = (value,) if isinstance(value, int) else tuple(value)
     return values * count if len(values) == 1 else values

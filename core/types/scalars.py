@@ -20,8 +20,10 @@ from tt.core.types.float8 import decode_float8, encode_float8, is_float8
 from tt.core.types.promotion import get_default_dtype
 from tt.core.types.user_warnings import warn_user
 
-__all__ = ["cast_array", "fitted_number", "number_array", "numbers_dtype"]
+__all__ = ["Scalar", "cast_array", "fitted_number", "number_array", "numbers_dtype"]
 
+Scalar = bool | int | float | complex
+"""A number of Python, as kernels get it where the schema says Scalar."""
 
 _RANK: Final = {bool: 0, int: 1, float: 2, complex: 3}
 

@@ -10,6 +10,7 @@ import numpy as np
 from tt.core.library import (
     ComposedBackend,
     Device,
+    Tensor,
     errors,
     from_numpy_dtype,
     handle_of,
@@ -45,13 +46,13 @@ class SparseBackend(ComposedBackend):
         self.layout, self.handle_type = layout, HANDLES[layout]
         super().__init__(device_type)
 
-    def is_composed(self, handle: Any) -> bool:
+    def is_composed(self, handle: object) -> bool:
         """Return whether a handle is sparse, of any layout: calls mix those, too."""
         return isinstance(handle, SparseHandle)
 
     # --- handles -------------------------------------------------------------------------------------------------
 
-    def empty(self, shape: Sequence[int], native_dtype: Any) -> Any:
+    def empty(self, shape: Sequence[int], native_dtype: np.dtype[Any]) -> Any:
         """Return a tensor of zeros: an element that is not stored cannot have any other content."""
         shape = tuple(shape)
         kind: Any = self.handle_type
@@ -87,11 +88,11 @@ class SparseBackend(ComposedBackend):
         blocks = [2 - n % 2 for n in array.shape[-2:]] if blocked and array.ndim > 1 else None
         return handle_of(ops.sparse.to_layout(dense, self.layout, None, blocks))
 
-    def to_strided(self, handle: Any) -> Any:
+    def to_strided(self, handle: SparseHandle) -> Any:
         """Return the content as a dense array."""
         return handle_of(ops.sparse.to_dense(wrap(handle, self.spec(self.dtype_of_array(handle.values)))))
 
-    def copy_into(self, target: Any, source: Any) -> None:
+    def copy_into(self, target: SparseHandle, source: SparseHandle) -> None:
         """Give the target copies of the components of the source, in its own dtype."""
         if not isinstance(source, type(target)):
             where = getattr(source, "layout", "strided")
@@ -104,12 +105,12 @@ class SparseBackend(ComposedBackend):
 
     # --- components -----------------------------------------------------------------------------------
 
-    def parts(self, handle: Any) -> Mapping[str, Any]:
+    def parts(self, handle: SparseHandle) -> Mapping[str, Any]:
         """Return the components by name."""
         components: Mapping[str, Any] = handle.components
         return components
 
-    def facts(self, handle: Any) -> Mapping[str, Any]:
+    def facts(self, handle: SparseHandle) -> Mapping[str, Any]:
         """Return whether the coordinates are unique and sorted, and whether the number of elements is known."""
         unknown = {} if handle.known else {"known": False}
         return {**unknown, "coalesced": handle.coalesced} if isinstance(handle, CooHandle) else unknown
@@ -131,7 +132,7 @@ class SparseBackend(ComposedBackend):
         )
         return handle_of(ops.sparse.with_values(whole, ops.sparse.values_at(dense, whole)))
 
-    def values(self, tensor: Any) -> Any:
+    def values(self, tensor: Tensor) -> Any:
         """Return the values of a coalesced tensor, or of one of a compressed layout."""
         if self.layout == "sparse_coo" and not stored(tensor).coalesced:
             from tt.plugins.sparse.members import values  # it says what to do
@@ -139,19 +140,19 @@ class SparseBackend(ComposedBackend):
             return values(tensor)
         return ops.sparse.values(tensor)
 
-    def summary(self, handle: Any) -> Sequence[str]:
+    def summary(self, handle: SparseHandle) -> Sequence[str]:
         """Return the number of stored elements in words."""
         return [f"nnz={handle.nnz}"]
 
     # --- memory --------------------------------------------------------------------------------------------------
 
-    def strides(self, handle: Any) -> tuple[int, ...]:
+    def strides(self, handle: SparseHandle) -> tuple[int, ...]:
         """Refuse: nothing is at regular distances."""
         raise errors.LayoutError(
             f"a tensor of the layout tt.{self.layout} has no strides\n  try: x.to_dense()"
         )
 
-    def data_ptr(self, handle: Any) -> int:
+    def data_ptr(self, handle: SparseHandle) -> int:
         """Refuse, because a sparse tensor has several memories."""
         raise errors.LayoutError(
             f"a tensor of the layout tt.{self.layout} has no data pointer of its own, its components have\n"

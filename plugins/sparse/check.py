@@ -12,7 +12,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 import numpy as np
 
 from tt.core.library import Block, Tensor, errors, handle_of, ops, to_dtype
-from tt.plugins.sparse.layouts import HANDLES
+from tt.plugins.sparse.layouts import HANDLES, CompressedHandle
 from tt.plugins.sparse.parts import has_data
 
 __all__ = ["check_compressed", "check_coo", "check_sparse_tensor_invariants", "index_changed"]
@@ -98,11 +98,11 @@ def index_changed() -> errors.IndexValueError:
     )
 
 
-def _any(mask: Any) -> bool:
+def _any(mask: Tensor) -> bool:
     return bool(ops.any(mask))
 
 
-def _first(mask: Any) -> tuple[int, ...]:
+def _first(mask: Tensor) -> tuple[int, ...]:
     """Return the position of the first true element."""
     flat = int(ops.argmax(ops.reshape(mask, (-1,)).to(to_dtype("uint8"))))
     position: list[int] = []
@@ -226,7 +226,12 @@ def check_compressed(
 
 
 def _check_shapes(
-    what: str, kind: Any, compressed: Tensor, plain: Tensor, values: Tensor, size: tuple[int, ...]
+    what: str,
+    kind: type[CompressedHandle],
+    compressed: Tensor,
+    plain: Tensor,
+    values: Tensor,
+    size: tuple[int, ...],
 ) -> None:
     first, second = kind.index_names
     if compressed.dtype is not plain.dtype:
@@ -311,14 +316,16 @@ def _holds(compressed: Any, plain: Any, nnz: int, minor: int) -> bool:
     return bool(begins[falling].all())
 
 
-def _check_values(what: str, first: str, second: str, compressed: Tensor, plain: Tensor, handle: Any) -> None:
+def _check_values(
+    what: str, first: str, second: str, compressed: Tensor, plain: Tensor, handle: CompressedHandle
+) -> None:
     nnz = handle.nnz
     major, minor = handle.grid if handle.rows else handle.grid[::-1]
     if _holds(handle_of(compressed), handle_of(plain), nnz, minor):
         return
     names = ("nrows", "ncols") if handle.rows else ("ncols", "nrows")
 
-    def refuse(mask: Any, law: str, tensor: Tensor, name: str, shift: int = 0) -> None:
+    def refuse(mask: Tensor, law: str, tensor: Tensor, name: str, shift: int = 0) -> None:
         if _any(mask):
             position = _first(mask)
             at = (*position[:-1], position[-1] + shift)

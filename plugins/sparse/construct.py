@@ -85,7 +85,9 @@ def sparse_coo_tensor(
     return result.requires_grad_(True) if requires_grad else result
 
 
-def _of_size(size: Any, dtype: dtype | None, device: Any, requires_grad: bool) -> Tensor:
+def _of_size(
+    size: Sequence[int] | None, dtype: dtype | None, device: Device | str | None, requires_grad: bool
+) -> Tensor:
     sizes = [*size] if isinstance(size, Sequence) else None
     if sizes is None or not all(isinstance(n, int) for n in sizes):
         raise errors.ArgumentError("sparse_coo_tensor", "needs indices and values, or a size alone")
@@ -196,7 +198,7 @@ def _compressed(
     values: Any,
     size: Sequence[int] | None,
     dtype: dtype | None,
-    device: Any,
+    device: Device | str | None,
     requires_grad: bool,
     check_invariants: bool | None,
 ) -> Tensor:

@@ -34,7 +34,7 @@ class Conversion(NamedTuple):
 
 
 def check_conversion(
-    self: Any, layout: str, sparse_dim: int | None, blocksize: Sequence[int] | None, dense_dim: int | None
+    self: Tensor, layout: str, sparse_dim: int | None, blocksize: Sequence[int] | None, dense_dim: int | None
 ) -> Conversion:
     """Return the request with defaults filled in.
 
@@ -64,7 +64,7 @@ def check_conversion(
     return Conversion(layout, 2, blocks, dense_dim)
 
 
-def _to_coo(self: Any, source: str, sparse_dim: int | None, dense_dim: int | None) -> Conversion:
+def _to_coo(self: Tensor, source: str, sparse_dim: int | None, dense_dim: int | None) -> Conversion:
     if dense_dim is not None and sparse_dim is None:
         sparse_dim = self.ndim - dense_dim
     if source == "strided":
@@ -87,7 +87,7 @@ def _to_coo(self: Any, source: str, sparse_dim: int | None, dense_dim: int | Non
     return Conversion("sparse_coo", own, None, self.ndim - own)
 
 
-def _dense_dim_of_compressed(self: Any, what: str, source: str, dense_dim: int | None) -> int:
+def _dense_dim_of_compressed(self: Tensor, what: str, source: str, dense_dim: int | None) -> int:
     if source == "strided":
         if self.ndim < 2:
             raise errors.ShapeError(
@@ -119,7 +119,7 @@ def _dense_dim_of_compressed(self: Any, what: str, source: str, dense_dim: int |
 
 
 def _blocksize(
-    self: Any, what: str, source: str, layout: str, blocksize: Sequence[int] | None, dense_dim: int
+    self: Tensor, what: str, source: str, layout: str, blocksize: Sequence[int] | None, dense_dim: int
 ) -> tuple[int, int]:
     own = handle_of(self).blocksize if source in ("sparse_bsr", "sparse_bsc") else None
     if blocksize is None:

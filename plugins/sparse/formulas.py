@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from tt.core.library import handle_of, ops
+from tt.core.library import Tensor, handle_of, ops
 from tt.plugins.sparse.compute.pointwise import LINEAR, expanded, kernels_of_one, on_values
 from tt.plugins.sparse.compute.whole import kernels_of_reductions, sum_dims
 from tt.plugins.sparse.layouts import LAYOUTS
@@ -63,14 +63,14 @@ def _beside_dense() -> dict[str, Callable[..., Any]]:
     return {"mul": _times_broadcast, "div": _divided_by_number, **structure}
 
 
-def _divided_by_number(self: Any, other: Any) -> Any:
+def _divided_by_number(self: Tensor, other: Tensor) -> Any:
     """Divide the elements of a compressed tensor, so that the gradient of the number is a sum of strided elements."""
     if is_strided(self) or other.ndim or self.layout.name == "sparse_coo":
         return NotImplemented
     return on_values(ops.div, self, other)
 
 
-def _times_broadcast(self: Any, other: Any) -> Any:
+def _times_broadcast(self: Tensor, other: Tensor) -> Any:
     """Give each stored element its dense factor, whose gradient is the sum over the dimensions of the broadcast."""
     sparse, factor = (other, self) if is_strided(self) else (self, other)
     if not factor.ndim and sparse.layout.name != "sparse_coo":
@@ -88,22 +88,22 @@ formulas = SparseFormulas()
 d = formulas
 
 
-def is_strided(value: Any) -> bool:
+def is_strided(value: Tensor) -> bool:
     """Return whether a tensor is dense."""
     return bool(value.layout.name == "strided")
 
 
-def dense(value: Any) -> Any:
+def dense(value: Tensor) -> Any:
     """Return a tensor as a dense one."""
     return value if is_strided(value) else ops.sparse.to_dense(value)
 
 
-def once(value: Any) -> Any:
+def once(value: Tensor) -> Any:
     """Return a tensor with each of its elements stored once."""
     return ops.sparse.coalesce(value) if value.layout.name == "sparse_coo" else value
 
 
-def masked(g: Any, self: Any) -> Any:
+def masked(g: Tensor, self: Tensor) -> Any:
     """Return the elements of a gradient where a sparse tensor stores some, in its layout."""
     if is_strided(self):
         return dense(g)
@@ -114,7 +114,7 @@ def masked(g: Any, self: Any) -> Any:
 # --- making, converting ------------------------------------------------------------------------------------------
 
 
-def to_dense_self(g: Any, self: Any, masked_grad: bool | None) -> Any:
+def to_dense_self(g: Tensor, self: Tensor, masked_grad: bool | None) -> Any:
     """g, in the layout of self; everywhere if no mask is requested."""
     if masked_grad is False and self.layout.name == "sparse_coo":
         return ops.sparse.to_layout(dense(g), "sparse_coo", sparse_dim=handle_of(self).sparse_dim)
@@ -131,7 +131,7 @@ d.of("sparse::with_values", values=lambda g, result: ops.sparse.values_at(g, res
 d.of("sparse::values_at", self=lambda g, self, mask: _at(g, self, mask))
 
 
-def _at(g: Any, self: Any, mask: Any) -> Any:
+def _at(g: Tensor, self: Tensor, mask: Tensor) -> Any:
     """G where the mask stores elements, in the layout of self."""
     result = ops.sparse.with_values(mask, g)
     return dense(result) if is_strided(self) else masked(result, self)
@@ -140,7 +140,7 @@ def _at(g: Any, self: Any, mask: Any) -> Any:
 # --- reductions --------------------------------------------------------------------------------------------------
 
 
-def spread_self(g: Any, self: Any, like: Any, dim: Any, keepdim: bool) -> Any:
+def spread_self(g: Tensor, self: Tensor, like: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Any:
     """The sums of g along the dimensions."""
     result = ops.sparse.with_values(like, ops.sparse.values_at(g, like))
     if result.layout.name != "sparse_coo":
@@ -148,7 +148,7 @@ def spread_self(g: Any, self: Any, like: Any, dim: Any, keepdim: bool) -> Any:
     return masked(sum_dims(result, dim, keepdim), self)
 
 
-def softmax_self(g: Any, result: Any, dim: int, logarithm: bool) -> Any:
+def softmax_self(g: Tensor, result: Tensor, dim: int, logarithm: bool) -> Any:
     """The gradient of softmax is y (g - sum(g y)), of its logarithm g - exp(y) sum(g)."""
     g = masked(g, result)
     if not logarithm:
@@ -166,13 +166,13 @@ d.of("sparse::softmax", self=softmax_self)
 # --- products ----------------------------------------------------------------------------------------------------
 
 
-def adjoint(a: Any) -> Any:
+def adjoint(a: Tensor) -> Any:
     """Return the conjugate transpose of the last two dims."""
     turned = ops.transpose(a, -2, -1)
     return ops.conj(turned) if a.dtype.is_complex else turned
 
 
-def masked_product(self: Any, left: Any, right: Any) -> Any:
+def masked_product(self: Tensor, left: Tensor, right: Tensor) -> Any:
     """Return left @ right as the gradient of self: dense, or where self stores elements."""
     if is_strided(self):
         return dense(ops.matmul(left, right))
@@ -181,7 +181,7 @@ def masked_product(self: Any, left: Any, right: Any) -> Any:
     return masked(ops.matmul(left, right), self)
 
 
-def reduced_self(gs: Any, self: Any, mat2: Any, reduce: str, chosen: Any) -> Any:
+def reduced_self(gs: Sequence[Tensor | None], self: Tensor, mat2: Tensor, reduce: str, chosen: Tensor) -> Any:
     """The gradient of the stored elements."""
     g = gs[0]
     if g is None:
@@ -191,7 +191,7 @@ def reduced_self(gs: Any, self: Any, mat2: Any, reduce: str, chosen: Any) -> Any
     return ops.sparse.sampled_mm(self, _shared(g, self, reduce), adjoint(mat2))
 
 
-def reduced_mat2(gs: Any, self: Any, mat2: Any, reduce: str, chosen: Any) -> Any:
+def reduced_mat2(gs: Sequence[Tensor | None], self: Tensor, mat2: Tensor, reduce: str, chosen: Tensor) -> Any:
     """The gradient of the dense matrix."""
     g = gs[0]
     if g is None:
@@ -201,7 +201,7 @@ def reduced_mat2(gs: Any, self: Any, mat2: Any, reduce: str, chosen: Any) -> Any
     return ops.mm(adjoint(self), _shared(g, self, reduce))
 
 
-def _shared(g: Any, self: Any, reduce: str) -> Any:
+def _shared(g: Tensor, self: Tensor, reduce: str) -> Any:
     """g, of a mean divided by how many elements each row stores."""
     if reduce == "sum":
         return g
@@ -209,7 +209,7 @@ def _shared(g: Any, self: Any, reduce: str) -> Any:
     return g / ops.unsqueeze(ops.clamp(counts, 1), 1).to(g.dtype)
 
 
-def solved_matrix(g: Any, A: Any, B: Any, left: bool, result: Any) -> Any:  # noqa: N803 - PyTorch's names
+def solved_matrix(g: Tensor, A: Tensor, B: Tensor, left: bool, result: Tensor) -> Any:  # noqa: N803 - PyTorch's names
     """-(A^-H g) x^H where A stores elements, or the same from the right."""
     y = ops.sparse.spsolve(adjoint(A), g, left)
     if B.ndim == 1:
@@ -221,12 +221,12 @@ def solved_matrix(g: Any, A: Any, B: Any, left: bool, result: Any) -> Any:  # no
     return -masked_product(A, y, adjoint(result)) if left else -masked_product(A, adjoint(result), y)
 
 
-def solved_right(g: Any, A: Any, left: bool) -> Any:  # noqa: N803 - PyTorch's names
+def solved_right(g: Tensor, A: Tensor, left: bool) -> Any:  # noqa: N803 - PyTorch's names
     """A^-H g, or g A^-H."""
     return ops.sparse.spsolve(adjoint(A), g, left)
 
 
-def conj(a: Any) -> Any:
+def conj(a: Tensor) -> Any:
     """Return the conjugate."""
     return ops.conj(a) if a.dtype.is_complex else a
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Tensor, dtype, errors, handle_of, ops, overridable
+from tt.core.library import Scalar, Tensor, dtype, errors, handle_of, ops, overridable
 
 __all__ = [
     "addmm",
@@ -78,7 +78,7 @@ def _matrices(op: str, *tensors: Tensor) -> None:
             raise errors.ShapeError(f"{op}(): mat{number} must be a matrix, but has {tensor.ndim} dimensions")
 
 
-def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1.0, alpha: Scalar = 1.0) -> Tensor:
     """Return beta * mat + alpha * (mat1 @ mat2); the gradient of a sparse mat1 is sparse.
 
     Examples
@@ -95,7 +95,13 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: An
 
 
 def sampled_addmm(
-    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0, out: Tensor | None = None
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: Scalar = 1.0,
+    alpha: Scalar = 1.0,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return beta * input + alpha * (mat1 @ mat2) where a sparse `input` stores elements.
 
@@ -157,7 +163,7 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
 
 
 @overridable
-def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """Return beta * input + alpha * (mat1 @ mat2) of sparse matrices `input` and `mat1` and a dense one; it is sparse.
 
     Examples

@@ -15,21 +15,29 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, ClassVar, Final, Self
 
+import numpy as np
+
 from tt.core.library import Tensor, handle_of
 
 __all__ = [
     "COMPRESSED",
     "HANDLES",
     "LAYOUTS",
+    "Array",
     "BscHandle",
     "BsrHandle",
     "CompressedHandle",
     "CooHandle",
     "CscHandle",
     "CsrHandle",
+    "Handle",
     "SparseHandle",
     "stored",
 ]
+
+
+Array = np.ndarray[Any, Any]
+"""A component of a handle: of NumPy, or of CuPy, whose arrays have the same attributes."""
 
 
 class SparseHandle:
@@ -300,6 +308,9 @@ class BscHandle(CompressedHandle):
     layout, rows, blocked = "sparse_bsc", False, True
     index_names = ("ccol_indices", "row_indices")
 
+
+Handle = CooHandle | CompressedHandle
+"""A handle of one of the layouts; isinstance tells which."""
 
 HANDLES: Final[dict[str, Any]] = {
     kind.layout: kind for kind in (CooHandle, CsrHandle, CscHandle, BsrHandle, BscHandle)

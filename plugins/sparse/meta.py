@@ -23,6 +23,7 @@ from tt.core.library import (
     run_rule,
     to_dtype,
 )
+from tt.core.library import dtype as Dtype
 from tt.plugins.sparse.convert import Conversion
 from tt.plugins.sparse.layouts import HANDLES, CooHandle, SparseHandle
 from tt.plugins.sparse.parts import component
@@ -30,11 +31,11 @@ from tt.plugins.sparse.parts import component
 __all__ = ["convert", "mirrored", "unknown"]
 
 
-def _empty(shape: tuple[int, ...], dtype: Any) -> MetaHandle:
+def _empty(shape: tuple[int, ...], dtype: Dtype) -> MetaHandle:
     return MetaHandle(shape, dtype, contiguous_strides(shape), 0, 0)
 
 
-def unknown(wanted: Conversion, shape: tuple[int, ...], dtype: Any) -> SparseHandle:
+def unknown(wanted: Conversion, shape: tuple[int, ...], dtype: Dtype) -> SparseHandle:
     """Return the handle of a tensor with an unknown number of stored elements."""
     int64, kind = to_dtype("int64"), HANDLES[wanted.layout]
     dense = shape[len(shape) - wanted.dense_dim :]
@@ -55,7 +56,7 @@ def unknown(wanted: Conversion, shape: tuple[int, ...], dtype: Any) -> SparseHan
     return compressed
 
 
-def convert(handle: Any, wanted: Conversion) -> Any:
+def convert(handle: SparseHandle | MetaHandle, wanted: Conversion) -> Any:
     """Return the known facts of a converted handle."""
     if isinstance(handle, SparseHandle) and handle.layout == wanted.layout and wanted.blocksize is None:
         return handle

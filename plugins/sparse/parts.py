@@ -31,13 +31,13 @@ __all__ = [
 ]
 
 
-def layout_of(value: Any) -> str:
+def layout_of(value: Tensor) -> str:
     """Return the name of the layout of a tensor."""
     name: str = value.layout.name
     return name
 
 
-def is_compressed(value: Any) -> bool:
+def is_compressed(value: Tensor) -> bool:
     """Return whether a tensor has one of the compressed layouts."""
     return isinstance(handle_of(value), CompressedHandle)
 

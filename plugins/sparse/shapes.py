@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from tt.core.library import errors
+from tt.core.library import MetaHandle, errors
 
 __all__ = [
     "as_like", "reduced_product", "reduced_product_backward", "same", "sized", "solved", "stored", "stored_in_mask",
@@ -13,7 +13,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def same(self: Any) -> tuple[int, ...]:
+def same(self: MetaHandle) -> tuple[int, ...]:
     """The shape of self, in any layout."""
     return tuple(self.shape)
 
@@ -23,22 +23,22 @@ def sized(size: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(size)
 
 
-def stored(self: Any, op: str) -> NoReturn:
+def stored(self: MetaHandle, op: str) -> NoReturn:
     """Refuses, because the number of stored elements depends on the data."""
     raise errors.DataDependentError(op, "meta")
 
 
-def stored_in_mask(self: Any, mask: Any, op: str) -> NoReturn:
+def stored_in_mask(self: MetaHandle, mask: MetaHandle, op: str) -> NoReturn:
     """Refuses, because the number of the mask's elements depends on the data."""
     raise errors.DataDependentError(op, "meta")
 
 
-def as_like(like: Any) -> tuple[int, ...]:
+def as_like(like: MetaHandle) -> tuple[int, ...]:
     """The shape of another argument."""
     return tuple(like.shape)
 
 
-def summed(self: Any, dim: int | Sequence[int] | None, keepdim: bool) -> tuple[int, ...]:
+def summed(self: MetaHandle, dim: int | Sequence[int] | None, keepdim: bool) -> tuple[int, ...]:
     """The shape without the dimensions along which elements are added."""
     from tt.plugins.sparse.compute.reduction import normal_dims
 
@@ -46,17 +46,19 @@ def summed(self: Any, dim: int | Sequence[int] | None, keepdim: bool) -> tuple[i
     return tuple(1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims)
 
 
-def reduced_product(self: Any, mat2: Any, reduce: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def reduced_product(
+    self: MetaHandle, mat2: MetaHandle, reduce: str
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shape of the product, and of the element indices, if the reduction chooses some."""
     shape = (self.shape[0], mat2.shape[1])
     return shape, shape if reduce in ("amax", "amin") else (0,)
 
 
-def reduced_product_backward(self: Any, mat2: Any, op: str) -> NoReturn:
+def reduced_product_backward(self: MetaHandle, mat2: MetaHandle, op: str) -> NoReturn:
     """Refuses, because the number of stored elements depends on the data."""
     raise errors.DataDependentError(op, "meta")
 
 
-def solved(A: Any, B: Any) -> tuple[int, ...]:  # noqa: N803 - PyTorch's names
+def solved(A: MetaHandle, B: MetaHandle) -> tuple[int, ...]:  # noqa: N803 - PyTorch's names
     """The shape of the right side."""
     return tuple(B.shape)

@@ -115,7 +115,7 @@ def solve(op: str, name: str, A: Array, arguments: Sequence[Any]) -> None:
             rows[number] = own
 
 
-def aligned(length: int, dtype: Any) -> Array:
+def aligned(length: int, dtype: np.dtype[Any]) -> Array:
     """Return memory that begins with a line of the cache: on where it begins depend the last bits of MKL's results."""
     size = length * np.dtype(dtype).itemsize
     raw = np.empty(size + 64, np.uint8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tt.backends.cpu.backend import Array
 from tt.backends.cpu.native.loading import load
 from tt.backends.cpu.native.pointwise import FLOATING, both_forms
 from tt.core.library import KernelTable
@@ -59,7 +60,7 @@ if NATIVE is not None:
     both_forms(cpu, "_prelu_backward", NATIVE.prelu_backward, ("grad_output", "self", "weight"))
 
     @cpu.kernel("prelu", dtypes=FLOATING, native=True)
-    def prelu(self: Any, weight: Any) -> Any:
+    def prelu(self: Array, weight: Array) -> Any:
         channels = self.shape[1] if self.ndim > 1 else 1
         if weight.ndim > 1 or (weight.size != 1 and (weight.size != channels or not self.ndim)):
             raise ValueError("a weight that the shape rule refuses")
@@ -68,7 +69,7 @@ if NATIVE is not None:
         return NATIVE.prelu(self, weight.reshape((1, -1, *(1,) * (self.ndim - 2))))
 
     @cpu.kernel("glu", dtypes=FLOATING, half="same", native=True)
-    def glu(self: Any, dim: int) -> Any:
+    def glu(self: Array, dim: int) -> Any:
         if not -self.ndim <= dim < self.ndim or self.shape[dim] % 2:
             raise ValueError("a dimension that the shape rule refuses")
         half = self.shape[dim] // 2

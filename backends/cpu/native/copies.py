@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from tt.backends.cpu.backend import Array
 from tt.backends.cpu.copies import laid_out
 from tt.backends.cpu.native.loading import load
@@ -16,14 +18,14 @@ cpu: Final = KernelTable(device="cpu")
 NATIVE: Final = load("copies")
 
 
-def clone_in_format(self: Array, memory_format: Any) -> Array:
+def clone_in_format(self: Array, memory_format: str | None) -> Array:
     """Return a copy in a memory format."""
     new = laid_out(self.shape, self.dtype, memory_format, self)
     NATIVE.copy(new, self)
     return new
 
 
-def to_copy_in_format(self: Array, dtype: Any, memory_format: Any) -> Array:
+def to_copy_in_format(self: Array, dtype: np.dtype[Any], memory_format: str | None) -> Array:
     """Return a copy in another dtype and memory format."""
     if self.dtype.kind == "c" and dtype.kind not in "cb":
         self = NATIVE.to_copy(self, dtype)  # with a warning

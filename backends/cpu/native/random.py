@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tt.backends.cpu.backend import Array
 from tt.backends.cpu.native.loading import load
 from tt.backends.cpu.native.pointwise import both_forms
-from tt.core.library import KernelTable, errors
+from tt.core.library import Generator, KernelTable, errors
 
 __all__ = ["cpu"]
 
@@ -110,7 +110,7 @@ if NATIVE is not None:
     def _flat(values: Array) -> Array:
         return np.ascontiguousarray(values, np.float64).reshape(-1)
 
-    def poisson(self: Array, generator: Any) -> Array:
+    def poisson(self: Array, generator: Generator | None) -> Array:
         rate = _flat(self)
         if not (rate >= 0).all():
             raise errors.ValueRangeError(
@@ -124,7 +124,7 @@ if NATIVE is not None:
             out[...] = counts.reshape(self.shape)
         return out
 
-    def binomial(count: Array, prob: Array, generator: Any) -> Array:
+    def binomial(count: Array, prob: Array, generator: Generator | None) -> Array:
         counts, probs = np.broadcast_arrays(count, prob)
         n, p = np.floor(_flat(counts)), _flat(probs)
         # Of probabilities above one half the failures are counted.

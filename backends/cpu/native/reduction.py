@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -68,7 +69,7 @@ if NATIVE is not None:
     }
 
     @cpu.kernel("_vector_norm", dtypes=FLOATING, half="native", native=True)
-    def vector_norm(self: Array, ord: Any, dim: Any, keepdim: bool) -> Any:
+    def vector_norm(self: Array, ord: Any, dim: int | Sequence[int] | None, keepdim: bool) -> Any:
         function = _NORMS.get(ord)
         if function is not None:
             norms = function(self, dim, keepdim)
@@ -78,5 +79,7 @@ if NATIVE is not None:
         return _narrowed(wide, ord, dim, keepdim, self.dtype)
 
     @quietly
-    def _narrowed(self: Array, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    def _narrowed(
+        self: Array, ord: Any, dim: int | Sequence[int] | None, keepdim: bool, dtype: np.dtype[Any]
+    ) -> Any:
         return np.asarray(plain.vector_norm(self, ord, dim, keepdim)).astype(dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tt.backends.cpu.backend import Array
 from tt.backends.cpu.native.loading import load
 from tt.backends.cpu.native.numpy_fallback import quietly
 from tt.backends.cpu.native.pointwise import FLOATING
@@ -31,7 +32,7 @@ if NATIVE is not None:
         )
 
     @cpu.kernel("diff", dtypes=("float32", "float64", "int64"), native=True)
-    def diff(self: Any, n: int, dim: int) -> Any:
+    def diff(self: Array, n: int, dim: int) -> Any:
         if n != 1 or not -self.ndim <= dim < self.ndim or not self.shape[dim]:
             return quietly(numpy_diff)(self, n, dim)
         before: list[Any] = [slice(None)] * self.ndim

@@ -67,7 +67,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     for op, (functor, rest) in FUNCTIONS.items():
 
         def function(
-            self: Any, *given: Any, op: str = op, functor: str = functor, count: int = len(rest)
+            self: StridedHandle, *given: Any, op: str = op, functor: str = functor, count: int = len(rest)
         ) -> StridedHandle:
             _refuse(op, given)
             return pointwise.one(functor, self, given[:count], None, *given[count:])
@@ -76,25 +76,33 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     for op, (functor, rest) in GRADIENTS.items():
 
         def gradient(
-            grad: Any, self: Any, *given: Any, functor: str = functor, count: int = len(rest) - 1
+            grad: StridedHandle,
+            self: StridedHandle,
+            *given: Any,
+            functor: str = functor,
+            count: int = len(rest) - 1,
         ) -> StridedHandle:
             return pointwise.two(functor, grad, self, given[:count], None, *given[count:])
 
         pointwise.serve(op, ("grad_output", *rest), gradient, FLOATING)
 
-    def gelu(self: Any, approximate: str, out: Any = None) -> StridedHandle:
+    def gelu(self: StridedHandle, approximate: str, out: StridedHandle | None = None) -> StridedHandle:
         check_approximate(approximate)
         return pointwise.one("Gelu" if approximate == "none" else "GeluTanh", self, (), None, out)
 
-    def gelu_backward(grad: Any, self: Any, approximate: str, out: Any = None) -> StridedHandle:
+    def gelu_backward(
+        grad: StridedHandle, self: StridedHandle, approximate: str, out: StridedHandle | None = None
+    ) -> StridedHandle:
         check_approximate(approximate)
         functor = "GeluBackward" if approximate == "none" else "GeluTanhBackward"
         return pointwise.two(functor, grad, self, (), None, out)
 
-    def prelu_backward(grad: Any, self: Any, weight: Any, out: Any = None) -> StridedHandle:
+    def prelu_backward(
+        grad: StridedHandle, self: StridedHandle, weight: StridedHandle, out: StridedHandle | None = None
+    ) -> StridedHandle:
         return run(backend, "PReluBackward", [grad, self, weight], grad.dtype, (), out)
 
-    def prelu(self: Any, weight: Any) -> StridedHandle:
+    def prelu(self: StridedHandle, weight: StridedHandle) -> StridedHandle:
         count, step = prod(weight.shape), weight.strides[-1] if weight.ndim else 0
         ones = (1,) * max(self.ndim - 2, 0)
         # One number, or one for each channel; the shape rule has compared them.

@@ -64,9 +64,9 @@ class Geometry:
         x: Sizes,
         w: Sizes,
         out: Sizes,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
+        stride: int | Sizes,
+        padding: int | Sizes,
+        dilation: int | Sizes,
         groups: int,
     ) -> Geometry:
         """Return the geometry of x (N, C, ...), w (O, C / groups, ...) and y (N, O, *out)."""
@@ -341,9 +341,9 @@ def _convolution(kernels: OwnKernels) -> Callable[..., StridedHandle]:
         input: StridedHandle,
         weight: StridedHandle,
         bias: StridedHandle | None,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
+        stride: int | Sizes,
+        padding: int | Sizes,
+        dilation: int | Sizes,
         groups: int,
     ) -> StridedHandle:
         dims = weight.ndim - 2
@@ -363,11 +363,11 @@ def _transposed(kernels: OwnKernels) -> Callable[..., StridedHandle]:
         input: StridedHandle,
         weight: StridedHandle,
         bias: StridedHandle | None,
-        stride: Any,
-        padding: Any,
-        output_padding: Any,
+        stride: int | Sizes,
+        padding: int | Sizes,
+        output_padding: int | Sizes,
         groups: int,
-        dilation: Any,
+        dilation: int | Sizes,
     ) -> StridedHandle:
         dims = weight.ndim - 2
         y = _batched(input, weight.ndim)

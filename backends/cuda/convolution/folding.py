@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,7 +39,11 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
 
     @table.kernel("functional_unfold", **options)
     def unfold(
-        input: StridedHandle, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+        input: StridedHandle,
+        kernel_size: int | Sequence[int],
+        dilation: int | Sequence[int],
+        padding: int | Sequence[int],
+        stride: int | Sequence[int],
     ) -> StridedHandle:
         how, window, blocks = _folded(input.shape, kernel_size, dilation, padding, stride)
         shape = (*input.shape[:-3], input.shape[-3] * window, blocks)
@@ -47,7 +52,12 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
 
     @table.kernel("functional_fold", **options)
     def fold(
-        input: StridedHandle, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+        input: StridedHandle,
+        output_size: int | Sequence[int],
+        kernel_size: int | Sequence[int],
+        dilation: int | Sequence[int],
+        padding: int | Sequence[int],
+        stride: int | Sequence[int],
     ) -> StridedHandle:
         channels = input.shape[-2] // prod(each(kernel_size, 2))
         shape = (*input.shape[:-2], channels, *each(output_size, 2))
@@ -59,7 +69,11 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
 
 
 def _folded(
-    image: tuple[int, ...], kernel_size: Any, dilation: Any, padding: Any, stride: Any
+    image: tuple[int, ...],
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int],
+    padding: int | Sequence[int],
+    stride: int | Sequence[int],
 ) -> tuple[bytes, int, int]:
     """Return the struct `Folded` of an image's shape, the elements of a window, and how many windows there are."""
     widths, gaps, pads, hops = (each(value, 2) for value in (kernel_size, dilation, padding, stride))

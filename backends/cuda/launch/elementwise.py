@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.layouts import MOST_BLOCKS, THREADS, grid_of, joined
 from tt.backends.cuda.launch.programs import Program, ProgramKernel
-from tt.core.library import Carried, errors
+from tt.core.library import Carried, Scalar, errors
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -167,7 +169,7 @@ def pack_numbers(numbers: Sequence[Any]) -> bytes:
     return packed + _NO_NUMBERS[len(packed) :]
 
 
-def _number(value: Any) -> bytes:
+def _number(value: Scalar) -> bytes:
     if isinstance(value, complex):
         return _NUMBER.pack(value.real, value.imag, 0)
     if isinstance(value, float):
@@ -195,7 +197,7 @@ def run(
     backend: CudaBackend,
     functor: str,
     operands: Sequence[StridedHandle],
-    dtype: Any,
+    dtype: np.dtype[Any],
     numbers: Sequence[Any] = (),
     out: StridedHandle | None = None,
 ) -> StridedHandle:
@@ -274,7 +276,7 @@ def _spread(handle: StridedHandle, shape: tuple[int, ...]) -> Strides:
 
 
 def _result(
-    backend: CudaBackend, shape: tuple[int, ...], strides: Sequence[Strides], dtype: Any
+    backend: CudaBackend, shape: tuple[int, ...], strides: Sequence[Strides], dtype: np.dtype[Any]
 ) -> StridedHandle:
     """Return a new handle whose dimensions are in the order of the first operand that has all of them."""
     rank = len(shape)
@@ -311,8 +313,8 @@ def _apart(backend: CudaBackend, operand: StridedHandle, out: StridedHandle) -> 
 
 
 def _by_slices(
-    backend: CudaBackend, functor: str, operands: Sequence[StridedHandle], strides: Sequence[Strides], dtype: Any,
-    numbers: Sequence[Any], out: StridedHandle,
+    backend: CudaBackend, functor: str, operands: Sequence[StridedHandle], strides: Sequence[Strides],
+    dtype: np.dtype[Any], numbers: Sequence[Any], out: StridedHandle,
 ) -> StridedHandle:  # fmt: skip
     """Go over the first dimension, because a kernel takes fewer."""
     rest = out.shape[1:]

@@ -19,9 +19,11 @@ from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.layouts import THREADS, grid_of, joined
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.runtime.device_asserts import kind_of
-from tt.core.library import contiguous_strides, errors, fitted_number, from_numpy_dtype
+from tt.core.library import Scalar, contiguous_strides, errors, fitted_number, from_numpy_dtype
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from tt.backends.cuda.backend import CudaBackend
 
 __all__ = [
@@ -263,7 +265,7 @@ def places_along(self: StridedHandle, axis: int, index: StridedHandle) -> tuple[
     return sizes, base, Indexed(along, shape[axis], strides[axis], axis, is_wide(index))
 
 
-def bytes_of(value: Any, dtype: np.dtype[Any]) -> bytes:
+def bytes_of(value: Scalar, dtype: np.dtype[Any]) -> bytes:
     """Return a number as an element of a dtype."""
     number = fitted_number(value, from_numpy_dtype(dtype))
     if type(number) is float and dtype.kind == "f" and dtype.itemsize > 2 and -1e38 < number < 1e38:
@@ -377,7 +379,7 @@ class Mover:
 
     # --- copies ------------------------------------------------------------------------------------------------
 
-    def empty(self, shape: Sequence[int], dtype: Any) -> StridedHandle:
+    def empty(self, shape: Sequence[int], dtype: DTypeLike) -> StridedHandle:
         """Return a handle without gaps over new memory."""
         return StridedHandle.empty(self.backend.memory, shape, dtype)
 
@@ -453,7 +455,7 @@ class Mover:
         return out
 
 
-def one_value(mover: Mover, self: StridedHandle, value: Any) -> StridedHandle | bytes:
+def one_value(mover: Mover, self: StridedHandle, value: StridedHandle | Scalar) -> StridedHandle | bytes:
     """Return one value that fills an array: a number by its bytes, a tensor in the dtype of the array."""
     if not isinstance(value, StridedHandle):
         return bytes_of(value, self.dtype)

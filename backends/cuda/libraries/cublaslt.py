@@ -155,8 +155,8 @@ class CublasLt:
         *,
         bias: StridedHandle | None = None,
         activation: str = "",
-        alpha: Any = 1,
-        beta: Any = 0,
+        alpha: float = 1,
+        beta: float = 0,
     ) -> bool:
         """Write alpha * one @ two + beta * out into `out`; with a bias for each column, then an activation.
 
@@ -220,7 +220,7 @@ class CublasLt:
         """Return a handle that the library can describe: itself, or a contiguous copy."""
         return handle if factor_of(handle) is not None else self.backend.clone(handle)
 
-    def _factors_of(self, alpha: Any, beta: Any, scale: int) -> tuple[np.ndarray[Any, Any], int]:
+    def _factors_of(self, alpha: float, beta: float, scale: int) -> tuple[np.ndarray[Any, Any], int]:
         """Return alpha and beta in memory, and the address of it; the two usual pairs are kept."""
         factors = self._factors.get((alpha, beta, scale))
         if factors is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     table, mover = KernelTable(device="cuda"), Mover(backend)
 
     @table.kernel("cdist", dtypes=DTYPES, priority=1, check=True)
-    def cdist(x1: StridedHandle, x2: StridedHandle, p: float, compute_mode: Any) -> StridedHandle:
+    def cdist(x1: StridedHandle, x2: StridedHandle, p: float, compute_mode: int | None) -> StridedHandle:
         lead = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
         (rows, columns), others = x1.shape[-2:], x2.shape[-2]
         out = backend.empty((*lead, rows, others), x1.dtype)

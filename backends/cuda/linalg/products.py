@@ -12,7 +12,7 @@ import numpy as np
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.layouts import contiguous
 from tt.backends.cuda.libraries.cublaslt import DTYPES, CublasLt
-from tt.core.library import KernelTable, contiguous_strides
+from tt.core.library import KernelTable, Scalar, contiguous_strides
 from tt.operators.activation._constants import GELU_CUBIC, GELU_SCALE
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ class Products:
         one: StridedHandle,
         two: StridedHandle,
         added: StridedHandle | None,
-        alpha: Any,
-        beta: Any,
+        alpha: Scalar,
+        beta: Scalar,
         activation: str,
     ) -> StridedHandle:
         """Return the same by arrays: half precision in float32, rounded once."""
@@ -178,7 +178,7 @@ def tables(backend: CudaBackend, cublaslt: CublasLt) -> list[KernelTable]:
 
     @table.kernel("addmm", **options)
     def addmm(
-        self: StridedHandle, mat1: StridedHandle, mat2: StridedHandle, beta: Any, alpha: Any
+        self: StridedHandle, mat1: StridedHandle, mat2: StridedHandle, beta: Scalar, alpha: Scalar
     ) -> StridedHandle:
         _checked(mat1, mat2, 2)
         _fitting(self, (mat1.shape[0], mat2.shape[1]))
@@ -187,7 +187,12 @@ def tables(backend: CudaBackend, cublaslt: CublasLt) -> list[KernelTable]:
     # The cublaslt's activations are of real numbers.  Without it the composite serves.
     @table.kernel("_addmm_activation", **(options | {"dtypes": REAL}))
     def addmm_activation(
-        self: StridedHandle, mat1: StridedHandle, mat2: StridedHandle, beta: Any, alpha: Any, use_gelu: bool
+        self: StridedHandle,
+        mat1: StridedHandle,
+        mat2: StridedHandle,
+        beta: Scalar,
+        alpha: Scalar,
+        use_gelu: bool,
     ) -> StridedHandle:
         _checked(mat1, mat2, 2)
         _fitting(self, (mat1.shape[0], mat2.shape[1]))

@@ -41,7 +41,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         dtype = wide(handle.dtype)
         return contiguous(backend, handle if handle.dtype == dtype else backend.cast(handle, dtype))
 
-    def narrow(handle: StridedHandle, dtype: Any) -> StridedHandle:
+    def narrow(handle: StridedHandle, dtype: np.dtype[Any]) -> StridedHandle:
         return handle if handle.dtype == dtype else backend.cast(handle, dtype)
 
     def launch(name: str, x: StridedHandle, labels: int, *args: Any) -> None:

@@ -154,9 +154,9 @@ class _Losses:
     def _losses(
         self,
         given: _Classes,
-        lse: Any,
-        smooth: Any,
-        lse_out: Any,
+        lse: StridedHandle | None,
+        smooth: StridedHandle | None,
+        lse_out: StridedHandle | None,
         ignored: int,
         reduction: str,
         smoothing: float,

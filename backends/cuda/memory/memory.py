@@ -7,6 +7,8 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from tt.backends.cuda.memory.allocator import Allocation, Allocator
 from tt.core.library import errors, fork_safe_lock
 
@@ -101,7 +103,12 @@ class CupyMemory:
         return ptr
 
     def array(
-        self, owner: Any, shape: tuple[int, ...], dtype: Any, byte_strides: tuple[int, ...], byte_offset: int
+        self,
+        owner: Any,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        byte_strides: tuple[int, ...],
+        byte_offset: int,
     ) -> Any:
         """Return a CuPy array over the memory."""
         module = self._module or self.library()

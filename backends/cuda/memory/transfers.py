@@ -98,7 +98,7 @@ class Transfers:
 
     # --- the host ------------------------------------------------------------------------------------------------
 
-    def pinned(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    def pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """Return an array of page-locked memory with any content."""
         dtype = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize

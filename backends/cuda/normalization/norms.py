@@ -115,32 +115,52 @@ class _Norms:
     # --- over lines --------------------------------------------------------------------------------------------
 
     def layer_norm(
-        self, input: StridedHandle, shape: Sequence[int], weight: Any, bias: Any, eps: float
+        self,
+        input: StridedHandle,
+        shape: Sequence[int],
+        weight: StridedHandle | None,
+        bias: StridedHandle | None,
+        eps: float,
     ) -> StridedHandle:
         return self._forward(input, _last(input, shape), weight, bias, eps, True)
 
     def rms_norm(
-        self, input: StridedHandle, shape: Sequence[int], weight: Any, eps: float | None
+        self, input: StridedHandle, shape: Sequence[int], weight: StridedHandle | None, eps: float | None
     ) -> StridedHandle:
         return self._forward(input, _last(input, shape), weight, None, self._eps(input, eps), False)
 
     def group_norm(
-        self, input: StridedHandle, groups: int, weight: Any, bias: Any, eps: float
+        self,
+        input: StridedHandle,
+        groups: int,
+        weight: StridedHandle | None,
+        bias: StridedHandle | None,
+        eps: float,
     ) -> StridedHandle:
         return self._forward(input, _grouped(input, groups), weight, bias, eps, True)
 
     def layer_norm_backward(
-        self, grad: StridedHandle, input: StridedHandle, shape: Sequence[int], weight: Any, eps: float
+        self,
+        grad: StridedHandle,
+        input: StridedHandle,
+        shape: Sequence[int],
+        weight: StridedHandle | None,
+        eps: float,
     ) -> tuple[StridedHandle, ...]:
         return self._backward(grad, input, _last(input, shape), weight, eps, True)
 
     def rms_norm_backward(
-        self, grad: StridedHandle, input: StridedHandle, shape: Sequence[int], weight: Any, eps: float | None
+        self,
+        grad: StridedHandle,
+        input: StridedHandle,
+        shape: Sequence[int],
+        weight: StridedHandle | None,
+        eps: float | None,
     ) -> tuple[StridedHandle, ...]:
         return self._backward(grad, input, _last(input, shape), weight, self._eps(input, eps), False)
 
     def group_norm_backward(
-        self, grad: StridedHandle, input: StridedHandle, groups: int, weight: Any, eps: float
+        self, grad: StridedHandle, input: StridedHandle, groups: int, weight: StridedHandle | None, eps: float
     ) -> tuple[StridedHandle, ...]:
         return self._backward(grad, input, _grouped(input, groups), weight, eps, True)
 
@@ -173,7 +193,13 @@ class _Norms:
         return arguments, min(-(-lines.lines // together), 2**31 - 1)
 
     def _forward(
-        self, input: StridedHandle, lines: _Lines, weight: Any, bias: Any, eps: float, centred: bool
+        self,
+        input: StridedHandle,
+        lines: _Lines,
+        weight: StridedHandle | None,
+        bias: StridedHandle | None,
+        eps: float,
+        centred: bool,
     ) -> StridedHandle:
         backend = self.backend
         input = contiguous(backend, input)
@@ -187,7 +213,13 @@ class _Norms:
         return out
 
     def _backward(
-        self, grad: StridedHandle, input: StridedHandle, lines: _Lines, weight: Any, eps: float, centred: bool
+        self,
+        grad: StridedHandle,
+        input: StridedHandle,
+        lines: _Lines,
+        weight: StridedHandle | None,
+        eps: float,
+        centred: bool,
     ) -> tuple[StridedHandle, ...]:
         if grad.shape != input.shape:
             raise ValueError("a gradient that does not fit the input, which the shape rule refuses")
@@ -241,7 +273,14 @@ class _Norms:
     # --- by channel --------------------------------------------------------------------------------------------
 
     def batch_norm(
-        self, input: StridedHandle, weight: Any, bias: Any, mean: Any, var: Any, training: bool, eps: float
+        self,
+        input: StridedHandle,
+        weight: StridedHandle | None,
+        bias: StridedHandle | None,
+        mean: StridedHandle | None,
+        var: StridedHandle | None,
+        training: bool,
+        eps: float,
     ) -> tuple[StridedHandle, ...]:
         backend, dtype = self.backend, input.dtype
         self._check_channels(input, weight, bias, mean, var)
@@ -278,7 +317,7 @@ class _Norms:
         self,
         grad: StridedHandle,
         input: StridedHandle,
-        weight: Any,
+        weight: StridedHandle | None,
         mean: StridedHandle,
         var: StridedHandle,
         training: bool,

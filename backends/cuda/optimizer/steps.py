@@ -43,6 +43,8 @@ NUMBER_KINDS: Final = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, 
 """Dtypes of numbers that a kernel reads, as `NumberKind` in sources/optimizer.cuh numbers them."""
 
 Handles = Sequence[StridedHandle]
+Number = StridedHandle | float
+"""A number, or a tensor of one element that holds it when the step runs."""
 
 
 _STATE: Final = ("grad_scale", "found_inf")
@@ -95,8 +97,8 @@ class Stepper:
         self._lock = fork_safe_lock()
 
     def step(
-        self, kernel: str, lists: Sequence[Handles], steps: Handles, numbers: Sequence[float], rate: Any,
-        flags: tuple[bool, bool, bool], grad_scale: Any, found_inf: Any,
+        self, kernel: str, lists: Sequence[Handles], steps: Handles, numbers: Sequence[float], rate: Number,
+        flags: tuple[bool, bool, bool], grad_scale: Number | None, found_inf: Number | None,
     ) -> None:  # fmt: skip
         """Take a step: one launch for the parameters of each dtype.
 
@@ -208,7 +210,7 @@ def dense_count(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     return expected
 
 
-def number_at(value: Any) -> tuple[int, int]:
+def number_at(value: Number | None) -> tuple[int, int]:
     """Return the address of a number on the device and its kind; zeros for other values.
 
     The shape rule explains the TypeError of a number of another dtype.
@@ -238,8 +240,8 @@ def _expect_lists(self: Handles, steps: Handles | None, *others: Handles) -> Non
 
 def fused_sgd(
     stepper: Stepper, self: Handles, grads: Handles, momentum_buffer_list: Handles, weight_decay: float,
-    momentum: float, lr: Any, dampening: float, nesterov: bool, maximize: bool, is_first_step: bool, grad_scale: Any,
-    found_inf: Any,
+    momentum: float, lr: Number, dampening: float, nesterov: bool, maximize: bool, is_first_step: bool,
+    grad_scale: Number | None, found_inf: Number | None,
 ) -> None:  # fmt: skip
     """Take a step of stochastic gradient descent."""
     state = [momentum_buffer_list] if momentum else []
@@ -252,8 +254,8 @@ def fused_sgd(
 
 def fused_adam(
     stepper: Stepper, decoupled: bool, self: Handles, grads: Handles, exp_avgs: Handles, exp_avg_sqs: Handles,
-    max_exp_avg_sqs: Handles, state_steps: Handles, lr: Any, beta1: float, beta2: float, weight_decay: float,
-    eps: float, amsgrad: bool, maximize: bool, grad_scale: Any, found_inf: Any,
+    max_exp_avg_sqs: Handles, state_steps: Handles, lr: Number, beta1: float, beta2: float, weight_decay: float,
+    eps: float, amsgrad: bool, maximize: bool, grad_scale: Number | None, found_inf: Number | None,
 ) -> None:  # fmt: skip
     """Take a step of Adam, or of AdamW."""
     state = [exp_avgs, exp_avg_sqs, *([max_exp_avg_sqs] if amsgrad else [])]
@@ -265,8 +267,9 @@ def fused_adam(
 
 
 def fused_adagrad(
-    stepper: Stepper, self: Handles, grads: Handles, state_sums: Handles, state_steps: Handles, lr: Any,
-    lr_decay: float, weight_decay: float, eps: float, maximize: bool, grad_scale: Any, found_inf: Any,
+    stepper: Stepper, self: Handles, grads: Handles, state_sums: Handles, state_steps: Handles, lr: Number,
+    lr_decay: float, weight_decay: float, eps: float, maximize: bool,
+    grad_scale: Number | None, found_inf: Number | None,
 ) -> None:  # fmt: skip
     """Take a step of Adagrad."""
     _expect_lists(self, state_steps, grads, state_sums)

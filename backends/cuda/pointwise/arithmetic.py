@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
 from tt.backends.array_api.pointwise import check_alpha, check_rounding
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.elementwise import run
-from tt.core.library import KernelTable, errors, result_type, warn_user
+from tt.core.library import KernelTable, Scalar, errors, result_type, warn_user
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -72,7 +72,12 @@ class Pointwise:
         self.table = KernelTable(device="cuda")
 
     def serve(
-        self, op: str, takes: tuple[str, ...], function: Callable[..., Any], dtypes: Any, half: Any = "same"
+        self,
+        op: str,
+        takes: tuple[str, ...],
+        function: Callable[..., Any],
+        dtypes: str | Sequence[str],
+        half: Literal["float32", "native", "same"] = "same",
     ) -> None:
         """Add a function that returns a new handle, or writes into one more argument."""
         for form in ("functional", "out"):
@@ -85,7 +90,7 @@ class Pointwise:
         functor: str,
         self_: StridedHandle,
         numbers: tuple[Any, ...] = (),
-        dtype: Any = None,
+        dtype: np.dtype[Any] | None = None,
         out: StridedHandle | None = None,
     ) -> StridedHandle:
         """Apply a functor of one operand."""
@@ -97,7 +102,7 @@ class Pointwise:
         first: Any,
         second: Any,
         numbers: tuple[Any, ...] = (),
-        dtype: Any = None,
+        dtype: np.dtype[Any] | None = None,
         out: StridedHandle | None = None,
     ) -> StridedHandle:
         """Apply a functor of two operands, one of which may be a Python number; it becomes number 0."""
@@ -112,12 +117,19 @@ class Pointwise:
         return run(self.backend, functor, [first, second], dtype or first.dtype, numbers, out)
 
     def serve_one(
-        self, ops: dict[str, str], dtypes: Any, result: Any = None, half: Any = "same", first: str = "self"
+        self,
+        ops: dict[str, str],
+        dtypes: str | Sequence[str],
+        result: Any = None,
+        half: Literal["float32", "native", "same"] = "same",
+        first: str = "self",
     ) -> None:
         """Serve operators of one operand."""
         for op, functor in ops.items():
 
-            def function(self_: Any, out: Any = None, functor: str = functor) -> StridedHandle:
+            def function(
+                self_: StridedHandle, out: StridedHandle | None = None, functor: str = functor
+            ) -> StridedHandle:
                 return self.one(functor, self_, (), result, out)
 
             self.serve(op, (first,), function, dtypes, half)
@@ -125,15 +137,20 @@ class Pointwise:
     def serve_two(
         self,
         ops: dict[str, str],
-        dtypes: Any,
+        dtypes: str | Sequence[str],
         result: Any = None,
-        half: Any = "same",
+        half: Literal["float32", "native", "same"] = "same",
         takes: tuple[str, str] = ("self", "other"),
     ) -> None:
         """Serve operators of two operands."""
         for op, functor in ops.items():
 
-            def function(first: Any, second: Any, out: Any = None, functor: str = functor) -> StridedHandle:
+            def function(
+                first: StridedHandle | Scalar,
+                second: StridedHandle | Scalar,
+                out: StridedHandle | None = None,
+                functor: str = functor,
+            ) -> StridedHandle:
                 return self.two(functor, first, second, (), result, out)
 
             self.serve(op, takes, function, dtypes, half)
@@ -144,7 +161,12 @@ class Pointwise:
 
 def _arithmetic(pointwise: Pointwise) -> None:
     def scaled(op: str, functor: str) -> Callable[..., StridedHandle]:
-        def function(self: Any, other: Any, alpha: Any, out: Any = None) -> StridedHandle:
+        def function(
+            self: StridedHandle,
+            other: StridedHandle | Scalar,
+            alpha: Scalar,
+            out: StridedHandle | None = None,
+        ) -> StridedHandle:
             kind = self.dtype.kind
             if alpha == 1 and not isinstance(alpha, bool):
                 return pointwise.two(functor, self, other, (), None, out)
@@ -169,13 +191,15 @@ def _arithmetic(pointwise: Pointwise) -> None:
     pointwise.serve_one({"reciprocal": "Reciprocal"}, "floating_complex")
     pointwise.serve_one({"sign": "Sign"}, "real")
 
-    def absolute(self: Any, out: Any = None) -> StridedHandle:
+    def absolute(self: StridedHandle, out: StridedHandle | None = None) -> StridedHandle:
         real = np.dtype(f"f{self.dtype.itemsize // 2}") if self.dtype.kind == "c" else None
         return pointwise.one("Abs", self, (), real, out)
 
     pointwise.serve("abs", ("self",), absolute, "number")
 
-    def power(self: Any, exponent: Any, out: Any = None) -> StridedHandle:
+    def power(
+        self: StridedHandle, exponent: StridedHandle | Scalar, out: StridedHandle | None = None
+    ) -> StridedHandle:
         if not isinstance(exponent, StridedHandle) and exponent == 2 and not isinstance(exponent, bool):
             return pointwise.one("Square", self, (), None, out)
         return pointwise.two("Pow", self, exponent, (), None, out)
@@ -183,7 +207,12 @@ def _arithmetic(pointwise: Pointwise) -> None:
     pointwise.serve("pow", ("self", "exponent"), power, "floating_complex")
     pointwise.serve("pow.Scalar", ("self", "exponent"), power, "floating_complex")
 
-    def div_mode(self: Any, other: Any, rounding_mode: str, out: Any = None) -> StridedHandle:
+    def div_mode(
+        self: StridedHandle | Scalar,
+        other: StridedHandle | Scalar,
+        rounding_mode: str,
+        out: StridedHandle | None = None,
+    ) -> StridedHandle:
         check_rounding(rounding_mode)
         return pointwise.two(
             "DivFloor" if rounding_mode == "floor" else "DivTrunc", self, other, (), None, out
@@ -200,14 +229,14 @@ def _functions(pointwise: Pointwise) -> None:
     pointwise.serve_one({op: ONE[op] for op in COMPLEX}, "complex")
     pointwise.serve_one({"sinc": "Sinc"}, "floating_complex")
 
-    def round_digits(self: Any, decimals: int, out: Any = None) -> StridedHandle:
+    def round_digits(self: StridedHandle, decimals: int, out: StridedHandle | None = None) -> StridedHandle:
         if decimals == 0:
             return pointwise.one("Round", self, (), None, out)
         return pointwise.one("RoundDigits", self, (10.0 ** abs(decimals), decimals > 0), None, out)
 
     pointwise.serve("round", ("self", "decimals"), round_digits, FLOATING)
 
-    def complex_(real: Any, imag: Any, out: Any = None) -> StridedHandle:
+    def complex_(real: StridedHandle, imag: StridedHandle, out: StridedHandle | None = None) -> StridedHandle:
         return run(
             pointwise.backend, "MakeComplex", [real, imag], np.dtype(f"c{2 * real.dtype.itemsize}"), (), out
         )
@@ -216,7 +245,13 @@ def _functions(pointwise: Pointwise) -> None:
     pointwise.serve_one({"bitwise_not": "BitNot"}, "integral_bool")
     pointwise.serve_one({"conj": "Conj", "conj_physical": "Conj"}, "all", half="native")
 
-    def nan_to_num(self: Any, nan: Any, posinf: Any, neginf: Any, out: Any = None) -> StridedHandle:
+    def nan_to_num(
+        self: StridedHandle,
+        nan: float | None,
+        posinf: float | None,
+        neginf: float | None,
+        out: StridedHandle | None = None,
+    ) -> StridedHandle:
         import ml_dtypes
 
         limits = ml_dtypes.finfo(self.dtype)
@@ -248,7 +283,12 @@ def _comparison(pointwise: Pointwise) -> None:
 def _selection(pointwise: Pointwise) -> None:
     backend = pointwise.backend
 
-    def where(condition: Any, self: Any, other: Any, out: Any = None) -> StridedHandle:
+    def where(
+        condition: StridedHandle,
+        self: Any,
+        other: Any,
+        out: StridedHandle | None = None,
+    ) -> StridedHandle:
         if condition.dtype == np.uint8:
             warn_user("where(): a condition of uint8 is deprecated\n  try: condition.bool()")
             condition = backend.cast(condition, BOOL)
@@ -266,7 +306,12 @@ def _selection(pointwise: Pointwise) -> None:
 
     pointwise.serve("where", ("condition", "self", "other"), where, "all", "native")
 
-    def clamp(self: Any, min: Any, max: Any, out: Any = None) -> StridedHandle:
+    def clamp(
+        self: StridedHandle,
+        min: StridedHandle | Scalar | None,
+        max: StridedHandle | Scalar | None,
+        out: StridedHandle | None = None,
+    ) -> StridedHandle:
         if min is None and max is None:
             raise errors.ValueRangeError("clamp(): min and max are both None: give one of them")
         if isinstance(min, StridedHandle) and isinstance(max, StridedHandle):
@@ -282,7 +327,12 @@ def _selection(pointwise: Pointwise) -> None:
     pointwise.serve_two({"clamp_min": "Maximum2"}, "real_number", takes=("self", "min"))
     pointwise.serve_two({"clamp_max": "Minimum2"}, "real_number", takes=("self", "max"))
 
-    def lerp(self: Any, end: Any, weight: Any, out: Any = None) -> StridedHandle:
+    def lerp(
+        self: StridedHandle,
+        end: StridedHandle,
+        weight: StridedHandle | Scalar,
+        out: StridedHandle | None = None,
+    ) -> StridedHandle:
         if isinstance(weight, StridedHandle):
             return run(backend, "Lerp", [self, end, weight], self.dtype, (), out)
         _expect_number("lerp", "weight", weight, self.dtype)
@@ -293,7 +343,12 @@ def _selection(pointwise: Pointwise) -> None:
     for op, functor, dtypes in (("addcmul", "AddCMul", "number"), ("addcdiv", "AddCDiv", "floating_complex")):
 
         def mixed(
-            self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None, functor: str = functor
+            self: StridedHandle,
+            tensor1: StridedHandle,
+            tensor2: StridedHandle,
+            value: Scalar,
+            out: StridedHandle | None = None,
+            functor: str = functor,
         ) -> StridedHandle:
             _expect_number(functor.lower(), "value", value, self.dtype)
             return run(backend, functor, [self, tensor1, tensor2], self.dtype, (value,), out)
@@ -301,7 +356,7 @@ def _selection(pointwise: Pointwise) -> None:
         pointwise.serve(op, ("self", "tensor1", "tensor2", "value"), mixed, dtypes)
 
 
-def _expect_number(op: str, name: str, value: Any, dtype: Any) -> None:
+def _expect_number(op: str, name: str, value: object, dtype: np.dtype[Any]) -> None:
     """Raise unless a factor fits the dtype of the result."""
     if (isinstance(value, complex) and dtype.kind != "c") or (
         isinstance(value, float) and dtype.kind in "iu"
@@ -309,6 +364,6 @@ def _expect_number(op: str, name: str, value: Any, dtype: Any) -> None:
         raise errors.DtypeError(f"{op}(): the {name} {value} cannot be converted to {dtype}")
 
 
-def fill(backend: CudaBackend, target: StridedHandle, value: Any) -> StridedHandle:
+def fill(backend: CudaBackend, target: StridedHandle, value: Scalar) -> StridedHandle:
     """Write a Python number into every element."""
     return run(backend, "Fill", [target], target.dtype, (value,), target)

@@ -12,7 +12,7 @@ from tt.backends.array_api.pointwise import check_rounding
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.pointwise.arithmetic import Pointwise
 from tt.backends.cuda.runtime.device_asserts import kind_of
-from tt.core.library import KernelTable, errors
+from tt.core.library import KernelTable, Scalar, errors
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -32,19 +32,31 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     pointwise = Pointwise(backend)
     for op, functor in DIVISIONS.items():
 
-        def divide(self: Any, other: Any, out: Any = None, functor: str = functor) -> StridedHandle:
+        def divide(
+            self: StridedHandle | Scalar,
+            other: StridedHandle | Scalar,
+            out: StridedHandle | None = None,
+            functor: str = functor,
+        ) -> StridedHandle:
             return _divided(pointwise, functor, self, other, out)
 
         pointwise.serve(op, ("self", "other"), divide, "integral")
 
-    def div_mode(self: Any, other: Any, rounding_mode: str, out: Any = None) -> StridedHandle:
+    def div_mode(
+        self: StridedHandle | Scalar,
+        other: StridedHandle | Scalar,
+        rounding_mode: str,
+        out: StridedHandle | None = None,
+    ) -> StridedHandle:
         check_rounding(rounding_mode)
         functor = "IntegerFloor" if rounding_mode == "floor" else "IntegerTrunc"
         return _divided(pointwise, functor, self, other, out)
 
     pointwise.serve("div.mode", ("self", "other", "rounding_mode"), div_mode, "integral")
 
-    def power(self: Any, exponent: Any, out: Any = None) -> StridedHandle:
+    def power(
+        self: StridedHandle, exponent: StridedHandle | int, out: StridedHandle | None = None
+    ) -> StridedHandle:
         if not isinstance(exponent, StridedHandle):
             if exponent < 0:
                 raise errors.DtypeError("pow(): Integers to negative integer powers are not allowed.")
@@ -60,7 +72,13 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     return [pointwise.table]
 
 
-def _divided(pointwise: Pointwise, functor: str, self: Any, other: Any, out: Any) -> StridedHandle:
+def _divided(
+    pointwise: Pointwise,
+    functor: str,
+    self: Any,
+    other: StridedHandle | Scalar,
+    out: StridedHandle | None,
+) -> StridedHandle:
     """Divide, and let the device note a divisor that is zero; a number is looked at before."""
     if not isinstance(other, StridedHandle):
         if other == 0 and 0 not in self.shape:

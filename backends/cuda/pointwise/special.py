@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.pointwise.arithmetic import FLOATING, Pointwise
 from tt.backends.cuda.runtime.device_asserts import POLYNOMIALS, kind_of
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, Scalar
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -43,14 +43,14 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     for name in POLYNOMIALS:
         pointwise.serve(name, ("x", "n"), _polynomial(pointwise, name), FLOATING)
 
-    def polygamma(n: int, self: StridedHandle, out: Any = None) -> StridedHandle:
+    def polygamma(n: int, self: StridedHandle, out: StridedHandle | None = None) -> StridedHandle:
         if n < 0:
             raise ValueError("a negative order, which the shape rule refuses")
         if n == 0:
             return pointwise.one("special::Digamma", self, out=out)
         return pointwise.one("special::Polygamma", self, (float(n),), out=out)
 
-    def logit(self: StridedHandle, eps: float | None, out: Any = None) -> StridedHandle:
+    def logit(self: StridedHandle, eps: float | None, out: StridedHandle | None = None) -> StridedHandle:
         if eps is None or eps < 0:
             return pointwise.one("special::Logit", self, out=out)
         return pointwise.one("special::LogitWithin", self, (float(eps), 1.0 - eps), out=out)
@@ -63,7 +63,9 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
 def _polynomial(pointwise: Pointwise, op: str) -> Any:
     functor, failures = f"special::{FAMILIES[op.removeprefix('special_')]}", pointwise.backend.failures
 
-    def function(x: Any, n: Any, out: Any = None) -> StridedHandle:
+    def function(
+        x: StridedHandle | Scalar, n: StridedHandle | Scalar, out: StridedHandle | None = None
+    ) -> StridedHandle:
         result = pointwise.two(functor, x, n, (0, kind_of(op), failures.address), out=out)
         failures.launched()
         return result

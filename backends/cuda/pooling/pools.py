@@ -70,10 +70,10 @@ class Windows:
         self,
         lead: Sizes,
         sizes: Sizes,
-        kernel: Any,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
+        kernel: int | Sizes,
+        stride: int | Sizes | None,
+        padding: int | Sizes,
+        dilation: int | Sizes,
         ceil_mode: bool,
     ) -> None:
         count = len(sizes)
@@ -132,7 +132,12 @@ def _launch(backend: CudaBackend, name: str, count: int, *args: Any) -> None:
 
 def _largest(backend: CudaBackend, count: int) -> Callable[..., tuple[StridedHandle, StridedHandle]]:
     def largest(
-        input: StridedHandle, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+        input: StridedHandle,
+        kernel_size: int | Sizes,
+        stride: int | Sizes | None,
+        padding: int | Sizes,
+        dilation: int | Sizes,
+        ceil_mode: bool,
     ) -> tuple[StridedHandle, StridedHandle]:
         windows = Windows.over(input, count, kernel_size, stride, padding, dilation, ceil_mode)
         shape = (*windows.lead, *windows.out)
@@ -160,7 +165,7 @@ def _largest_at(
 
 def _largest_cover(backend: CudaBackend, count: int) -> Callable[..., tuple[StridedHandle, StridedHandle]]:
     def largest(
-        input: StridedHandle, output_size: Any, return_indices: bool
+        input: StridedHandle, output_size: int | Sequence[int | None], return_indices: bool
     ) -> tuple[StridedHandle, StridedHandle]:
         lead, sizes = input.shape[: input.ndim - count], input.shape[input.ndim - count :]
         out = _wanted(sizes, output_size)
@@ -169,7 +174,7 @@ def _largest_cover(backend: CudaBackend, count: int) -> Callable[..., tuple[Stri
     return largest
 
 
-def _wanted(sizes: Sizes, output_size: Any) -> Sizes:
+def _wanted(sizes: Sizes, output_size: int | Sequence[int | None]) -> Sizes:
     """Return how many windows each dimension has; None stands for its size."""
     count = len(sizes)
     counts = (output_size,) * count if isinstance(output_size, int) else tuple(output_size)
@@ -179,7 +184,7 @@ def _wanted(sizes: Sizes, output_size: Any) -> Sizes:
 
 def _fractional(backend: CudaBackend) -> Callable[..., tuple[StridedHandle, StridedHandle]]:
     def fractional(
-        input: StridedHandle, kernel_size: Sizes, output_size: Any, samples: StridedHandle
+        input: StridedHandle, kernel_size: Sizes, output_size: Sizes, samples: StridedHandle
     ) -> tuple[StridedHandle, StridedHandle]:
         count, ones = len(kernel_size), (1, 1, 1)
         out = each(output_size, count)
@@ -225,9 +230,9 @@ def _unpool_in_order(
 def _mean(backend: CudaBackend, count: int) -> Callable[..., StridedHandle]:
     def mean(
         input: StridedHandle,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
+        kernel_size: int | Sizes,
+        stride: int | Sizes | None,
+        padding: int | Sizes,
         ceil_mode: bool,
         count_include_pad: bool,
         divisor_override: int | None = None,
@@ -240,9 +245,9 @@ def _mean(backend: CudaBackend, count: int) -> Callable[..., StridedHandle]:
 
     def without_divisor(
         input: StridedHandle,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
+        kernel_size: int | Sizes,
+        stride: int | Sizes | None,
+        padding: int | Sizes,
         ceil_mode: bool,
         count_include_pad: bool,
     ) -> StridedHandle:
@@ -273,7 +278,7 @@ def _mean_backward(backend: CudaBackend) -> Callable[..., StridedHandle]:
 
 
 def _adaptive(backend: CudaBackend, count: int) -> Callable[..., StridedHandle]:
-    def adaptive(input: StridedHandle, output_size: Any) -> StridedHandle:
+    def adaptive(input: StridedHandle, output_size: int | Sequence[int | None]) -> StridedHandle:
         lead, sizes = input.shape[: input.ndim - count], input.shape[input.ndim - count :]
         out = _wanted(sizes, output_size)
         y = backend.empty((*lead, *out), input.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,7 +38,11 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
 
     @table.kernel("_lp_pool", **options)
     def lp_pool(
-        input: StridedHandle, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
+        input: StridedHandle,
+        norm_type: float,
+        kernel_size: Sequence[int],
+        stride: int | Sequence[int] | None,
+        ceil_mode: bool,
     ) -> StridedHandle:
         windows = Windows.over(input, len(kernel_size), kernel_size, stride, 0, 1, ceil_mode)
         y = backend.empty((*windows.lead, *windows.out), input.dtype)
@@ -50,8 +55,8 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         grad: StridedHandle,
         input: StridedHandle,
         norm_type: float,
-        kernel_size: Any,
-        stride: Any,
+        kernel_size: Sequence[int],
+        stride: int | Sequence[int] | None,
         ceil_mode: bool,
     ) -> StridedHandle:
         windows = Windows.over(input, len(kernel_size), kernel_size, stride, 0, 1, ceil_mode)

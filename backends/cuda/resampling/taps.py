@@ -36,7 +36,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     table, mover = KernelTable(device="cuda"), Mover(backend)
     options: dict[str, Any] = {"dtypes": FLOATING, "half": "native", "priority": 1, "check": True}
 
-    def of(handle: StridedHandle, dtype: Any) -> StridedHandle:
+    def of(handle: StridedHandle, dtype: np.dtype[Any]) -> StridedHandle:
         return contiguous(backend, handle if handle.dtype == dtype else backend.cast(handle, dtype))
 
     def launch(op: str, out: StridedHandle, x: StridedHandle, taps: list[StridedHandle], how: bytes) -> None:

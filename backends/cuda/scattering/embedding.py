@@ -37,7 +37,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the kernels of this family."""
     table, mover = KernelTable(device="cuda"), Mover(backend)
 
-    def of(handle: StridedHandle, dtype: Any) -> StridedHandle:
+    def of(handle: StridedHandle, dtype: np.dtype[Any]) -> StridedHandle:
         return contiguous(backend, handle if handle.dtype == dtype else backend.cast(handle, dtype))
 
     @table.kernel("_embedding_bag", dtypes=FLOATING, half="native", priority=1, check=True)
@@ -77,7 +77,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     def embedding(
         weight: StridedHandle,
         indices: StridedHandle,
-        padding_idx: Any,
+        padding_idx: int,
         scale_grad_by_freq: bool,
         sparse: bool,
     ) -> StridedHandle:

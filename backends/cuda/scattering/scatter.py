@@ -27,7 +27,7 @@ from tt.backends.cuda.launch.gather_scatter import (
 )
 from tt.backends.cuda.launch.layouts import axis_of, name_of
 from tt.backends.cuda.selecting import expect_mask
-from tt.core.library import DETERMINISM, KernelTable, contiguous_strides
+from tt.core.library import DETERMINISM, KernelTable, Scalar, contiguous_strides
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -74,7 +74,7 @@ def _along(table: KernelTable, combiner: Combiner) -> None:
             mover.put(self, src, sizes, base, part_of(src, sizes), [(index, chosen)], "scatter")
 
     @table.kernel("scatter.value", form="inplace", half="native", priority=1)
-    def scatter_value(self: StridedHandle, dim: int, index: StridedHandle, value: Any) -> None:
+    def scatter_value(self: StridedHandle, dim: int, index: StridedHandle, value: Scalar) -> None:
         number, axis = bytes_of(value, self.dtype), axis_of(dim, self.ndim)
         if 0 not in index.shape:
             sizes, base, chosen = places_along(self, axis, index)
@@ -126,7 +126,7 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
 
     @table.kernel("index_add", form="inplace", half="native", priority=1)
     def index_add(
-        self: StridedHandle, dim: int, index: StridedHandle, source: StridedHandle, alpha: Any
+        self: StridedHandle, dim: int, index: StridedHandle, source: StridedHandle, alpha: Scalar
     ) -> None:
         axis = axis_of(dim, self.ndim)
         if source.ndim != self.ndim:
@@ -164,7 +164,9 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
         mover.put(self, source, sizes, base, strides, [(index, chosen)], "index_copy")
 
     @table.kernel("index_fill", form="inplace", half="native", priority=1)
-    def index_fill(self: StridedHandle, dim: int, index: StridedHandle, value: Any) -> None:
+    def index_fill(
+        self: StridedHandle, dim: int, index: StridedHandle, value: StridedHandle | Scalar
+    ) -> None:
         axis = axis_of(dim, self.ndim)
         if index.dtype != np.int64:
             raise ValueError("an index of another kind, which the shape rule refuses")
@@ -178,7 +180,7 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
         mover.put(self, filling, sizes, base, (0,) * len(sizes), [(index, chosen)], "index_fill", wraps=True)
 
 
-def _scaled(mover: Mover, values: StridedHandle, alpha: Any) -> StridedHandle:
+def _scaled(mover: Mover, values: StridedHandle, alpha: Scalar) -> StridedHandle:
     """Return values multiplied by a number of their dtype; half precision as it multiplies in float32."""
     number = np.frombuffer(bytes_of(alpha, values.dtype), values.dtype)[0]
     if values.dtype.kind in "biuc":

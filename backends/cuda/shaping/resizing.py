@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -51,7 +51,9 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         return self if shape == self.shape else resized(backend, self, shape, contiguous_strides(shape))
 
     @table.kernel("resize", half="native", priority=1, check=True)
-    def resize_in_format(self: StridedHandle, size: Sequence[int], memory_format: Any) -> StridedHandle:
+    def resize_in_format(
+        self: StridedHandle, size: Sequence[int], memory_format: str | None
+    ) -> StridedHandle:
         order = ORDERS.get(str(memory_format).rpartition(".")[2], range(len(size)))
         dense = contiguous_strides([size[d] for d in order])
         return resized(backend, self, tuple(size), tuple(dense[order.index(d)] for d in range(len(size))))

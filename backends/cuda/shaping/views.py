@@ -214,12 +214,14 @@ def unfold(self: Handle, dimension: int, size: int, step: int) -> Handle:
 # --- the same bytes in another dtype ---------------------------------------------------------------------------
 
 
-def _read_as(self: Handle, dtype: Any, shape: Sequence[int], strides: Sequence[int], offset: int) -> Handle:
+def _read_as(
+    self: Handle, dtype: np.dtype[Any], shape: Sequence[int], strides: Sequence[int], offset: int
+) -> Handle:
     return StridedHandle(self.memory, self.owner, shape, strides, offset, dtype)
 
 
 @cuda.kernel("view.dtype", half="native")
-def view_dtype(self: Handle, dtype: Any) -> Handle:
+def view_dtype(self: Handle, dtype: np.dtype[Any]) -> Handle:
     dtype = np.dtype(dtype)
     have, target = self.dtype.itemsize, dtype.itemsize
     if have == target:

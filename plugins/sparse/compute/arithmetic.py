@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.library import errors
+from tt.core.library import Scalar, errors
 from tt.plugins.sparse.compute.elements import (
     add_into,
     canonical,
@@ -16,7 +16,7 @@ from tt.plugins.sparse.compute.elements import (
     scaled,
 )
 from tt.plugins.sparse.compute.library import ArrayLibrary
-from tt.plugins.sparse.layouts import CooHandle, SparseHandle
+from tt.plugins.sparse.layouts import Array, CooHandle, Handle, SparseHandle
 
 __all__ = ["add", "add_dense", "add_dense_", "mul", "mul_or_scale", "sub", "sub_dense", "sub_dense_"]
 
@@ -24,7 +24,7 @@ __all__ = ["add", "add_dense", "add_dense_", "mul", "mul_or_scale", "sub", "sub_
 # --- both sparse -----------------------------------------------------------------------------------------------
 
 
-def add(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
+def add(lib: ArrayLibrary, self: Handle, other: Handle | Scalar, alpha: Scalar) -> Any:
     """Unite both patterns; the elements that both store are added."""
     first, second = _pair(lib, "add", self, other)
     xp = lib.xp
@@ -46,14 +46,14 @@ def add(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
     return rebuilt(lib, first, merged, values)
 
 
-def sub(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
+def sub(lib: ArrayLibrary, self: Handle, other: Any, alpha: Scalar) -> Any:
     """Unite both patterns; the elements that both store are subtracted."""
     if not isinstance(other, SparseHandle):
         _refuse_number("sub", other)
     return add(lib, self, other.with_values(-other.values), alpha)
 
 
-def mul(lib: ArrayLibrary, self: Any, other: Any) -> Any:
+def mul(lib: ArrayLibrary, self: Handle, other: Handle) -> Any:
     """Intersect both patterns and multiply."""
     first, second = (canonical(lib, handle) for handle in _pair(lib, "mul", self, other))
     xp = lib.xp
@@ -69,7 +69,7 @@ def mul(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     return rebuilt(lib, first, left[at], elements(first)[at] * elements(second)[other_at])
 
 
-def mul_or_scale(lib: ArrayLibrary, self: Any, other: Any) -> Any:
+def mul_or_scale(lib: ArrayLibrary, self: Handle, other: Handle | Scalar) -> Any:
     """Multiply by a sparse tensor or a number."""
     if isinstance(other, SparseHandle):
         return mul(lib, self, other)
@@ -97,7 +97,7 @@ def _pair(lib: ArrayLibrary, op: str, first: Any, second: Any) -> tuple[Any, Any
     return first, second
 
 
-def _same_size(op: str, self: Any, other: Any) -> None:
+def _same_size(op: str, self: Array | Handle, other: Array | Handle) -> None:
     if tuple(self.shape) != tuple(other.shape):
         raise errors.ShapeError(
             f"{op}(): the sizes {list(self.shape)} and {list(other.shape)} of a sparse and another tensor must be the "
@@ -105,7 +105,7 @@ def _same_size(op: str, self: Any, other: Any) -> None:
         )
 
 
-def _refuse_number(op: str, other: Any) -> None:
+def _refuse_number(op: str, other: object) -> None:
     what = {"add": "added to", "sub": "subtracted from"}.get(op, "combined with")
     raise errors.ValueRangeError(
         f"{op}(): a number {what} a sparse tensor would fill it\n  try: self.to_dense()"
@@ -115,7 +115,7 @@ def _refuse_number(op: str, other: Any) -> None:
 # --- a sparse and a dense tensor: the result is dense ----------------------------------------------------------
 
 
-def add_dense(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
+def add_dense(lib: ArrayLibrary, self: Any, other: Array | Handle, alpha: Scalar) -> Any:
     """Add the stored elements to a copy of the dense operand."""
     _same_size("add", self, other)
     if isinstance(other, SparseHandle):
@@ -123,13 +123,13 @@ def add_dense(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
     return add_into(lib, lib.xp.array(scaled(other, alpha)), self)
 
 
-def sub_dense(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
+def sub_dense(lib: ArrayLibrary, self: Array | Handle, other: Array | Handle, alpha: Scalar) -> Any:
     """Subtract the stored elements from a copy of the dense operand, or the dense one from them."""
     _same_size("sub", self, other)
     return add_dense(lib, self, other, -alpha)
 
 
-def add_dense_(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> None:
+def add_dense_(lib: ArrayLibrary, self: Array | Handle, other: Any, alpha: Scalar) -> None:
     """Add the stored elements to the dense operand in place."""
     _same_size("add", self, other)
     if isinstance(self, SparseHandle):
@@ -140,6 +140,6 @@ def add_dense_(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> None:
     add_into(lib, self, other, alpha)
 
 
-def sub_dense_(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> None:
+def sub_dense_(lib: ArrayLibrary, self: Array | Handle, other: Handle, alpha: Scalar) -> None:
     """Subtract the stored elements from the dense operand in place."""
     add_dense_(lib, self, other, -alpha)

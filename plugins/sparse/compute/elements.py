@@ -12,9 +12,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tt.core.library import errors
+from tt.core.library import Scalar, errors
 from tt.plugins.sparse.compute.library import ArrayLibrary
-from tt.plugins.sparse.layouts import CompressedHandle, CooHandle
+from tt.plugins.sparse.layouts import Array, CompressedHandle, CooHandle, Handle
 
 __all__ = [
     "add_into", "canonical", "coordinates", "elements", "gather", "keys", "lookup", "rebuilt", "same_pattern",
@@ -22,12 +22,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def canonical(lib: ArrayLibrary, handle: Any) -> Any:
+def canonical(lib: ArrayLibrary, handle: Handle) -> Any:
     """Return a handle each of whose elements is stored once."""
     return lib.coalesce(handle) if isinstance(handle, CooHandle) else handle
 
 
-def elements(handle: Any) -> Any:
+def elements(handle: Handle) -> Any:
     """Return the values as an array of shape (stored elements, *blocksize, *dense)."""
     if isinstance(handle, CooHandle) or not handle.batch_ndim:
         return handle.values
@@ -47,7 +47,7 @@ def _majors(lib: ArrayLibrary, handle: CompressedHandle) -> Any:
     return lib.repeat(lib.xp.arange(count * major), lengths)
 
 
-def keys(lib: ArrayLibrary, handle: Any) -> Any:
+def keys(lib: ArrayLibrary, handle: Handle) -> Any:
     """Return the keys of the stored elements; see Note [Keys]."""
     if isinstance(handle, CooHandle):
         numbers = lib.xp.zeros(handle.nnz, lib.xp.int64)
@@ -58,7 +58,7 @@ def keys(lib: ArrayLibrary, handle: Any) -> Any:
     return _majors(lib, handle) * _lines(handle)[2] + handle.plain.reshape(-1)
 
 
-def rebuilt(lib: ArrayLibrary, like: Any, numbers: Any, values: Any) -> Any:
+def rebuilt(lib: ArrayLibrary, like: Handle, numbers: Array, values: Array) -> Any:
     """Return a tensor of the layout and shape of another from increasing keys and its elements."""
     xp = lib.xp
     if isinstance(like, CooHandle):
@@ -87,7 +87,7 @@ def rebuilt(lib: ArrayLibrary, like: Any, numbers: Any, values: Any) -> Any:
     )
 
 
-def coordinates(lib: ArrayLibrary, handle: Any) -> tuple[Any, ...]:
+def coordinates(lib: ArrayLibrary, handle: Handle) -> tuple[Any, ...]:
     """Return the index of each element in all dimensions but the dense ones, of the shape (elements, *blocksize)."""
     if isinstance(handle, CooHandle):
         return tuple(handle.indices)
@@ -129,7 +129,7 @@ def same_structure(first: Any, second: Any) -> bool:
     return same_blocks and bool(first.batch_shape == second.batch_shape)
 
 
-def lookup(lib: ArrayLibrary, source: Any, wanted: Any) -> Any:
+def lookup(lib: ArrayLibrary, source: Handle, wanted: Array) -> Any:
     """Return the elements of a canonical tensor at some keys, zeros where it stores none."""
     xp = lib.xp
     values = elements(source)
@@ -143,7 +143,7 @@ def lookup(lib: ArrayLibrary, source: Any, wanted: Any) -> Any:
     return values_there
 
 
-def gather(lib: ArrayLibrary, source: Any, mask: Any) -> Any:
+def gather(lib: ArrayLibrary, source: Any, mask: Handle) -> Any:
     """Return the elements of an array or a sparse tensor where another tensor stores some, in the shape of its values.
 
     Equal coordinates of a mask that is not coalesced all get the whole element.
@@ -164,17 +164,17 @@ def gather(lib: ArrayLibrary, source: Any, mask: Any) -> Any:
     return lookup(lib, source, keys(lib, mask)).reshape(*_places(mask), *source.shape[_sparse_ndim(source) :])
 
 
-def _sparse_ndim(handle: Any) -> int:
+def _sparse_ndim(handle: Handle) -> int:
     count: int = handle.ndim - handle.dense_dim
     return count
 
 
-def _places(handle: Any) -> tuple[int, ...]:
+def _places(handle: Handle) -> tuple[int, ...]:
     """Return the shape of the values without dense dimensions."""
     return tuple(handle.values.shape[: len(handle.values.shape) - handle.dense_dim])
 
 
-def scaled(values: Any, factor: Any) -> Any:
+def scaled(values: Array, factor: Any) -> Any:
     """Return values times a number, in their dtype."""
     if factor == 1:
         return values
@@ -183,7 +183,7 @@ def scaled(values: Any, factor: Any) -> Any:
     return (values * factor).astype(values.dtype, copy=False)
 
 
-def add_into(lib: ArrayLibrary, dense: Any, handle: Any, factor: Any = 1) -> Any:
+def add_into(lib: ArrayLibrary, dense: Array, handle: Handle, factor: Scalar = 1) -> Any:
     """Add a sparse tensor, times a number, to an array of its shape, in place; return the array."""
     where = coordinates(lib, handle)
     values = scaled(elements(handle), factor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tt.plugins.sparse.layouts import CooHandle, CsrHandle, SparseHandle
+from tt.plugins.sparse.layouts import Array, CompressedHandle, CooHandle, CsrHandle, Handle, SparseHandle
 
 __all__ = ["CHUNK", "ArrayLibrary"]
 
@@ -44,23 +44,23 @@ class ArrayLibrary:
 
     # --- arrays --------------------------------------------------------------------------------------------------
 
-    def repeat(self, array: Any, counts: Any) -> Any:
+    def repeat(self, array: Array, counts: Array) -> Any:
         """Return each element repeated by its count."""
         raise NotImplementedError
 
-    def repeat_rows(self, array: Any, counts: Any) -> Any:
+    def repeat_rows(self, array: Array, counts: Array) -> Any:
         """Return each row repeated by its count."""
         return array[self.repeat(self.xp.arange(len(array)), counts)]
 
-    def add_at(self, target: Any, index: Any, values: Any) -> None:
+    def add_at(self, target: Array, index: Array | tuple[Array, ...], values: Array) -> None:
         """Add values to the elements that an index names, every time that it names them."""
         raise NotImplementedError
 
-    def reduce_runs(self, how: str, values: Any, starts: Any) -> Any:
+    def reduce_runs(self, how: str, values: Array, starts: Array) -> Any:
         """Reduce runs of values along the first dimension: "add", "maximum" or "minimum"; no run is empty."""
         raise NotImplementedError
 
-    def starts_of(self, rows: Any, count: int) -> Any:
+    def starts_of(self, rows: Array, count: int) -> Any:
         """Return where each of `count` rows begins, given the row of each element."""
         starts = self.xp.zeros(count + 1, self.xp.int64)
         starts[1:] = self.xp.cumsum(self.xp.bincount(rows, minlength=count))
@@ -72,7 +72,7 @@ class ArrayLibrary:
         """Return the same tensor with unique coordinates in row-major order."""
         raise NotImplementedError
 
-    def convert(self, handle: Any, layout: str, blocksize: Sequence[int] | None = None) -> Any:
+    def convert(self, handle: Handle, layout: str, blocksize: Sequence[int] | None = None) -> Any:
         """Return a sparse tensor in another sparse layout."""
         raise NotImplementedError
 
@@ -82,7 +82,7 @@ class ArrayLibrary:
 
     # --- products ------------------------------------------------------------------------------------------------
 
-    def times(self, handle: Any, dense: Any, transposed: bool = False) -> Any:
+    def times(self, handle: CompressedHandle, dense: Array, transposed: bool = False) -> Any:
         """Multiply a single CSR, CSC or BSR matrix, or its transpose, by a dense vector or matrix."""
         matrix = self.matrix(handle)
         return (matrix.T if transposed else matrix) @ dense
@@ -96,7 +96,7 @@ class ArrayLibrary:
         )
         return CsrHandle(starts, columns, product.data, product.shape)
 
-    def sampled(self, rows: Any, columns: Any, left: Any, right: Any) -> Any:
+    def sampled(self, rows: Array, columns: Array, left: Array, right: Array) -> Any:
         """Return the products of rows of two matrices, pair by pair."""
         products = self.xp.empty(len(rows), left.dtype)
         step = max(CHUNK // max(left.shape[1], 1), 1)
@@ -105,7 +105,7 @@ class ArrayLibrary:
             products[part] = self.xp.einsum("ij,ij->i", left[rows[part]], right[columns[part]])
         return products
 
-    def solve(self, matrix: Any, right: Any) -> Any:
+    def solve(self, matrix: Any, right: Array) -> Any:
         """Solve a system of equations with a sparse matrix of the library."""
         raise NotImplementedError
 

@@ -15,7 +15,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from tt.core.library import REGISTRY, Tensor, errors, handle_of, ops
+from tt.core.library import REGISTRY, Scalar, Tensor, errors, handle_of, ops
 from tt.plugins.sparse.parts import as_tensor_of, component
 
 __all__ = [
@@ -102,7 +102,7 @@ def _compared(op: str) -> Callable[..., Tensor]:
     return compared
 
 
-def _power(self: Any, exponent: Any) -> Tensor:
+def _power(self: Tensor, exponent: Tensor | Scalar) -> Tensor:
     if isinstance(exponent, Tensor) or not isinstance(self, Tensor):
         raise errors.ValueRangeError(
             "pow(): a sparse tensor is raised to a number, not to a tensor\n  try: self.to_dense()"
@@ -118,7 +118,7 @@ def _power(self: Any, exponent: Any) -> Tensor:
 # --- a tensor and a number, or a tensor without dimensions -------------------------------------------------------
 
 
-def _times(self: Any, other: Any) -> Tensor:
+def _times(self: Tensor | Scalar, other: Tensor | Scalar) -> Tensor:
     if isinstance(self, Tensor) and isinstance(other, Tensor):
         return with_dense(self, other)
     return _of_values("mul", linear=True)(self, other)
@@ -150,7 +150,7 @@ def expanded(dense: Tensor, sparse: Tensor) -> Tensor:
 def _divided(op: str) -> Callable[..., Tensor]:
     function = REGISTRY.operator(op).overload()
 
-    def divide(self: Any, other: Any, *rest: Any) -> Tensor:
+    def divide(self: Tensor | Scalar, other: Tensor | Scalar, *rest: Any) -> Tensor:
         if (
             isinstance(self, Tensor)
             and self.layout.name != "strided"

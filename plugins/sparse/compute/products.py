@@ -15,10 +15,12 @@ from tt.core.library import errors
 from tt.plugins.sparse.compute.elements import keys
 from tt.plugins.sparse.compute.library import ArrayLibrary
 from tt.plugins.sparse.layouts import (
+    Array,
     BsrHandle,
     CompressedHandle,
     CooHandle,
     CsrHandle,
+    Handle,
     SparseHandle,
 )
 
@@ -41,7 +43,7 @@ def matmul(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     return _dense_sparse(lib, self, other)
 
 
-def _check(self: Any, other: Any) -> None:
+def _check(self: Array | Handle, other: Array | Handle) -> None:
     for handle in (self, other):
         if isinstance(handle, CooHandle | CompressedHandle) and (handle.dense_dim or handle.ndim < 2):
             raise errors.ShapeError(
@@ -103,7 +105,7 @@ def _block_diagonal(lib: ArrayLibrary, handle: CompressedHandle) -> Any:
 # --- products --------------------------------------------------------------------------------------------------
 
 
-def _sparse_dense(lib: ArrayLibrary, self: Any, other: Any) -> Any:
+def _sparse_dense(lib: ArrayLibrary, self: Handle, other: Array) -> Any:
     if self.ndim == 2 and other.ndim <= 2:
         return lib.times(single(lib, self), other)
     rows, columns = self.shape[-2:]
@@ -123,7 +125,7 @@ def _sparse_dense(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     return (lib.times(single(lib, self), stacked)).reshape(*batch, rows, wide)
 
 
-def _dense_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
+def _dense_sparse(lib: ArrayLibrary, self: Array, other: Handle) -> Any:
     xp = lib.xp
     rows, columns = other.shape[-2:]
     if other.ndim == 2:
@@ -163,7 +165,7 @@ def _sparse_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     return _cut(lib, product, shape, layout)
 
 
-def _rows(lib: ArrayLibrary, handle: Any) -> CsrHandle:
+def _rows(lib: ArrayLibrary, handle: Handle) -> CsrHandle:
     """Return a tensor as one CSR matrix."""
     matrix = single(lib, handle)
     return matrix if isinstance(matrix, CsrHandle) else lib.convert(matrix, "sparse_csr")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tt.core.library import errors
 from tt.plugins.sparse.compute.elements import canonical, coordinates, elements, keys, lookup, rebuilt
 from tt.plugins.sparse.compute.library import ArrayLibrary
-from tt.plugins.sparse.layouts import CompressedHandle, CooHandle
+from tt.plugins.sparse.layouts import Array, CompressedHandle, CooHandle, CsrHandle, Handle
 
 __all__ = ["fiber_sum", "normal_dims", "softmax", "spread", "sum_dims", "sum_matrix", "sum_values"]
 
@@ -37,7 +39,7 @@ def normal_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
 # --- sums --------------------------------------------------------------------------------------------------------
 
 
-def sum_values(lib: ArrayLibrary, self: Any, dtype: Any) -> Any:
+def sum_values(lib: ArrayLibrary, self: Handle, dtype: np.dtype[Any] | None) -> Any:
     """Add everything that is stored."""
     return self.values.sum(dtype=dtype)
 
@@ -65,7 +67,7 @@ def sum_dims(lib: ArrayLibrary, self: CooHandle, dim: Sequence[int] | None, keep
 # --- softmax -----------------------------------------------------------------------------------------------------
 
 
-def _fibers(lib: ArrayLibrary, handle: Any, dim: int) -> tuple[Any, Any]:
+def _fibers(lib: ArrayLibrary, handle: Handle, dim: int) -> tuple[Any, Any]:
     """Return an order in which elements that differ only in one sparse dimension are neighbours, and their starts."""
     xp = lib.xp
     where = coordinates(lib, handle)
@@ -81,14 +83,14 @@ def _fibers(lib: ArrayLibrary, handle: Any, dim: int) -> tuple[Any, Any]:
     return order, xp.flatnonzero(first)
 
 
-def _flat(handle: Any) -> Any:
+def _flat(handle: Handle) -> Any:
     """Return the values as an array of shape (stored numbers, *dense)."""
     values = elements(handle)
     blocks = 2 if isinstance(handle, CompressedHandle) and handle.blocked else 0
     return values.reshape(-1, *values.shape[1 + blocks :])
 
 
-def softmax(lib: ArrayLibrary, self: Any, dim: int, logarithm: bool) -> Any:
+def softmax(lib: ArrayLibrary, self: Handle, dim: int, logarithm: bool) -> Any:
     """Normalise stored elements along a dimension; others count as minus infinity."""
     xp = lib.xp
     handle = canonical(lib, self)
@@ -115,7 +117,7 @@ def softmax(lib: ArrayLibrary, self: Any, dim: int, logarithm: bool) -> Any:
     return handle.with_values(result.reshape(handle.values.shape))
 
 
-def fiber_sum(lib: ArrayLibrary, self: Any, dim: int) -> Any:
+def fiber_sum(lib: ArrayLibrary, self: Handle, dim: int) -> Any:
     """Replace each element by the sum of the elements along a dimension; the pattern is kept."""
     xp = lib.xp
     handle = canonical(lib, self)
@@ -134,7 +136,9 @@ def fiber_sum(lib: ArrayLibrary, self: Any, dim: int) -> Any:
     return handle.with_values(xp.ascontiguousarray(total).reshape(handle.values.shape))
 
 
-def spread(lib: ArrayLibrary, self: Any, like: Any, dim: Sequence[int] | None, keepdim: bool) -> Any:
+def spread(
+    lib: ArrayLibrary, self: Array | Handle, like: Handle, dim: Sequence[int] | None, keepdim: bool
+) -> Any:
     """Give each stored element of `like` the element of `self` to which a sum over dimensions adds it."""
     xp = lib.xp
     dims = normal_dims(dim, like.ndim)
@@ -166,7 +170,7 @@ def _one_dim(dim: int, ndim: int) -> int:
 # --- rows and columns of a matrix --------------------------------------------------------------------------------
 
 
-def sum_matrix(lib: ArrayLibrary, self: Any, dim: Sequence[int] | None, keepdim: bool) -> Any:
+def sum_matrix(lib: ArrayLibrary, self: CsrHandle, dim: Sequence[int] | None, keepdim: bool) -> Any:
     """Add the rows, the columns or all of a CSR matrix; the summed dimension is kept with size one."""
     xp, dims = lib.xp, normal_dims(dim, 2)
     if not keepdim:

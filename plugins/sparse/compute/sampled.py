@@ -9,13 +9,14 @@ from tt.core.library import errors
 from tt.plugins.sparse.compute.elements import coordinates
 from tt.plugins.sparse.compute.library import CHUNK, ArrayLibrary
 from tt.plugins.sparse.compute.products import single
+from tt.plugins.sparse.layouts import Array, CompressedHandle, Handle
 
 __all__ = ["REDUCTIONS", "mm_reduce", "mm_reduce_backward", "sampled_mm"]
 
 REDUCTIONS: Final = ("sum", "mean", "amax", "amin")
 
 
-def sampled_mm(lib: ArrayLibrary, self: Any, mat1: Any, mat2: Any) -> Any:
+def sampled_mm(lib: ArrayLibrary, self: Handle, mat1: Array, mat2: Array) -> Any:
     """Return mat1 @ mat2 where a sparse matrix (of a batch) stores something, and nothing elsewhere."""
     xp = lib.xp
     if (
@@ -47,7 +48,7 @@ def sampled_mm(lib: ArrayLibrary, self: Any, mat1: Any, mat2: Any) -> Any:
 # --- other sums --------------------------------------------------------------------------------------------------
 
 
-def mm_reduce(lib: ArrayLibrary, self: Any, mat2: Any, reduce: str) -> tuple[Any, Any]:
+def mm_reduce(lib: ArrayLibrary, self: CompressedHandle, mat2: Array, reduce: str) -> tuple[Any, Any]:
     """Multiply a matrix by a dense one and reduce the products of each row by "sum", "mean", "amax" or "amin".
 
     Rows without elements give zeros.  The second result is the index of the extreme among the stored elements, or -1.
@@ -81,7 +82,9 @@ def mm_reduce(lib: ArrayLibrary, self: Any, mat2: Any, reduce: str) -> tuple[Any
     return result, chosen
 
 
-def mm_reduce_backward(lib: ArrayLibrary, self: Any, g: Any, mat2: Any, chosen: Any) -> tuple[Any, Any]:
+def mm_reduce_backward(
+    lib: ArrayLibrary, self: CompressedHandle, g: Array, mat2: Array, chosen: Array
+) -> tuple[Any, Any]:
     """Return the gradients of the stored elements and of the dense matrix of `mm_reduce` by an extreme."""
     xp = lib.xp
     taken = chosen >= 0

@@ -6,11 +6,12 @@ from typing import Any
 
 from tt.core.library import errors
 from tt.plugins.sparse.compute.library import ArrayLibrary
+from tt.plugins.sparse.layouts import Array, Handle
 
 __all__ = ["spsolve"]
 
 
-def spsolve(lib: ArrayLibrary, A: Any, B: Any, left: bool) -> Any:  # noqa: N803 - PyTorch's names
+def spsolve(lib: ArrayLibrary, A: Handle, B: Array, left: bool) -> Any:  # noqa: N803 - PyTorch's names
     """Return X with A X = B, or with X A = B unless `left`."""
     if A.ndim != 2 or A.dense_dim or A.shape[0] != A.shape[1]:
         raise errors.ShapeError(f"spsolve(): the matrix A must be square, but has the size {list(A.shape)}")

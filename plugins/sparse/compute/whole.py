@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import Tensor, errors, handle_of, ops, to_dtype
+from tt.core.library import Scalar, Tensor, errors, handle_of, ops, to_dtype
+from tt.core.library import dtype as Dtype
 from tt.plugins.sparse.compute.reduction import normal_dims
 
 __all__ = ["kernels_of_reductions", "sum_dims"]
@@ -16,14 +17,14 @@ def _once(self: Tensor) -> Tensor:
     return ops.sparse.coalesce(self) if self.layout.name == "sparse_coo" else self
 
 
-def _in_dtype(self: Tensor, dtype: Any) -> Tensor:
+def _in_dtype(self: Tensor, dtype: Dtype | None) -> Tensor:
     """Return a tensor in the dtype in which it is summed."""
     if dtype is None and not (self.dtype.is_floating_point or self.dtype.is_complex):
         dtype = to_dtype("int64")
     return self if dtype is None or dtype is self.dtype else ops._to_copy(self, dtype=dtype)
 
 
-def sum_dims(self: Any, dim: Any, keepdim: bool) -> Tensor:
+def sum_dims(self: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
     """Add elements along dimensions: dense where no sparse dimension is left."""
     ends = self.ndim - handle_of(self).dense_dim
     dims = normal_dims(dim, self.ndim)
@@ -31,7 +32,7 @@ def sum_dims(self: Any, dim: Any, keepdim: bool) -> Tensor:
     return (ops.sparse.sum_dims if left else ops.sparse.sum_to_dense)(self, list(dims), keepdim)
 
 
-def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Any) -> Tensor:
+def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Dtype | None) -> Tensor:
     """Add along dimensions; the result is sparse unless no sparse dimension is left."""
     handle: Any = handle_of(self)
     if self.layout.name != "sparse_coo":
@@ -51,7 +52,9 @@ def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Any) 
     return sum_dims(_in_dtype(self, dtype), dim, keepdim)
 
 
-def vector_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+def vector_norm(
+    x: Tensor, ord: Scalar, dim: int | Sequence[int] | None, keepdim: bool, dtype: Dtype | None
+) -> Tensor:
     """Return the norm of all elements."""
     if isinstance(ord, complex):
         raise errors.DtypeError(f"linalg_vector_norm(): the order of a norm must be a real number, got {ord}")
@@ -81,7 +84,7 @@ def all_(self: Tensor) -> Tensor:
     return ops.all(values)
 
 
-def mean(self: Tensor, dtype: Any) -> Tensor:
+def mean(self: Tensor, dtype: Dtype | None) -> Tensor:
     """Divide the sum by the number of all elements, stored or not."""
     kind = to_dtype(dtype or self.dtype).kind
     if kind not in ("floating", "complex"):

@@ -16,11 +16,12 @@ import numpy as np
 
 from tt.core.library import errors
 from tt.plugins.sparse.cpu.sorting import Array
+from tt.plugins.sparse.layouts import CompressedHandle
 
 __all__ = ["flatten", "same_count", "unflatten"]
 
 
-def flatten(handle: Any) -> Any:
+def flatten(handle: CompressedHandle) -> Any:
     """Return a batch as one matrix; see Note [Batches as block diagonals]."""
     batch = handle.batch_shape
     if not batch:
@@ -38,7 +39,7 @@ def flatten(handle: Any) -> Any:
     return type(handle)(compressed, plain, values, (count * rows, count * columns, *dense))
 
 
-def unflatten(handle: Any, shape: Sequence[int], batch_ndim: int) -> Any:
+def unflatten(handle: CompressedHandle, shape: Sequence[int], batch_ndim: int) -> Any:
     """Return a matrix with matrices along its diagonal as a batch.
 
     Parameters

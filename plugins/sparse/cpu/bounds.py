@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.plugins.sparse.check import index_changed
-from tt.plugins.sparse.layouts import CooHandle
+from tt.plugins.sparse.layouts import Array, CompressedHandle, CooHandle
 
 __all__ = ["check_ends", "check_indices"]
 
@@ -45,7 +45,7 @@ def check_indices(handle: Any) -> None:
         raise index_changed()
 
 
-def check_ends(handle: Any) -> None:
+def check_ends(handle: CompressedHandle) -> None:
     """Refuse a single matrix by compressed rows whose rows do not hold all elements, at the cost of two looks.
 
     Raises
@@ -60,7 +60,7 @@ def check_ends(handle: Any) -> None:
         raise index_changed()
 
 
-def _within(indices: Any, size: int) -> bool:
+def _within(indices: Array, size: int) -> bool:
     """Return whether all indices are in range; without their sign, negative ones are above every size."""
     if not indices.size:
         return True

@@ -48,7 +48,7 @@ __all__ = [
 # --- single matrices -----------------------------------------------------------------------------------------------
 
 
-def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
+def other_order(handle: CompressedHandle, kind: type[CompressedHandle]) -> Any:
     """Return a single matrix with columns compressed instead of rows, or vice versa."""
     major, minor = handle.grid if handle.rows else handle.grid[::-1]
     if moves(handle):
@@ -97,7 +97,7 @@ def coo_to_compressed(handle: CooHandle, kind: type[CompressedHandle]) -> Any:
     return kind(converted.compressed, converted.plain, converted.values, handle.shape)
 
 
-def compressed_to_coo(handle: Any) -> CooHandle:
+def compressed_to_coo(handle: CompressedHandle) -> CooHandle:
     """Return a tensor of a compressed layout by its coordinates; explicit zeros of blocks stay."""
     batch, (high, wide) = handle.batch_shape, handle.blocksize
     dense = handle.shape[len(batch) + 2 :]
@@ -186,7 +186,7 @@ def convert(handle: Any, wanted: Conversion) -> Any:
     return unflatten(_single(flatten(handle), kind, wanted.blocksize), handle.shape, handle.batch_ndim)
 
 
-def _single(handle: Any, kind: type[CompressedHandle], blocksize: tuple[int, int] | None) -> Any:
+def _single(handle: CompressedHandle, kind: type[CompressedHandle], blocksize: tuple[int, int] | None) -> Any:
     """Return a single matrix in another compressed layout."""
     if handle.blocksize == (blocksize or (1, 1)) and handle.blocked == kind.blocked:
         return other_order(handle, kind)

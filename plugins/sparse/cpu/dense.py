@@ -132,7 +132,7 @@ def dense_to_blocks(
     return _compressed(kind, mask, flat, array.shape, batch, grid if kind.rows else grid[::-1])
 
 
-def compressed_to_dense(handle: Any) -> Array:
+def compressed_to_dense(handle: CompressedHandle) -> Array:
     """Return a tensor of a compressed layout as an array."""
     flat = flatten(handle)
     count, (high, wide) = prod(handle.batch_shape), handle.blocksize

@@ -15,12 +15,12 @@ from tt.plugins.sparse.cpu.bounds import check_ends, check_indices
 from tt.plugins.sparse.cpu.convert import convert
 from tt.plugins.sparse.cpu.native import NATIVE, in_order, serves, starts_of
 from tt.plugins.sparse.cpu.sorting import coalesce, in_scipy
-from tt.plugins.sparse.layouts import CooHandle, CsrHandle, SparseHandle
+from tt.plugins.sparse.layouts import Array, CompressedHandle, CooHandle, CsrHandle, Handle, SparseHandle
 
 __all__ = ["LIBRARY", "CpuLibrary"]
 
 
-def _in_order(handle: Any) -> list[Any]:
+def _in_order(handle: CompressedHandle) -> list[Any]:
     """Return the arrays of a single matrix as C reads them; the program may have made it of strided ones."""
     parts = (handle.compressed, handle.plain, handle.values)
     return [part if in_order(part) else np.require(part, requirements=["C", "A"]) for part in parts]
@@ -39,19 +39,19 @@ class CpuLibrary(ArrayLibrary):
 
         return scipy.sparse
 
-    def repeat(self, array: Any, counts: Any) -> Any:
+    def repeat(self, array: Array, counts: Array) -> Any:
         """Return each element repeated by its count."""
         return np.repeat(array, counts)
 
-    def add_at(self, target: Any, index: Any, values: Any) -> None:
+    def add_at(self, target: Array, index: Array | tuple[Array, ...], values: Array) -> None:
         """Add values to the elements that an index names."""
         np.add.at(target, index, values)
 
-    def reduce_runs(self, how: str, values: Any, starts: Any) -> Any:
+    def reduce_runs(self, how: str, values: Array, starts: Array) -> Any:
         """Reduce runs of values along the first dimension."""
         return getattr(np, how).reduceat(values, starts, axis=0, dtype=values.dtype)
 
-    def starts_of(self, rows: Any, count: int) -> Any:
+    def starts_of(self, rows: Array, count: int) -> Any:
         """Return where each of `count` rows begins, given the row of each element."""
         return starts_of(rows, count)
 
@@ -59,7 +59,7 @@ class CpuLibrary(ArrayLibrary):
         """Return the same tensor with unique coordinates in row-major order."""
         return coalesce(handle)
 
-    def convert(self, handle: Any, layout: str, blocksize: Sequence[int] | None = None) -> Any:
+    def convert(self, handle: Handle, layout: str, blocksize: Sequence[int] | None = None) -> Any:
         """Return a sparse tensor in another sparse layout."""
         blocks = None if blocksize is None else (int(blocksize[0]), int(blocksize[1]))
         return convert(handle, Conversion(layout, 2, blocks, handle.dense_dim))
@@ -70,7 +70,7 @@ class CpuLibrary(ArrayLibrary):
 
     # --- products ------------------------------------------------------------------------------------------------
 
-    def times(self, handle: Any, dense: Any, transposed: bool = False) -> Any:
+    def times(self, handle: CompressedHandle, dense: Array, transposed: bool = False) -> Any:
         """Multiply a single CSR, CSC or BSR matrix, or its transpose, by a dense vector or matrix."""
         if not serves(handle.values, dense) or handle.blocked:
             return super().times(handle, dense, transposed)
@@ -89,7 +89,7 @@ class CpuLibrary(ArrayLibrary):
         starts, columns, values = NATIVE.multiply(*_in_order(first), *_in_order(second), second.shape[1])
         return CsrHandle(starts, columns, values, (first.shape[0], second.shape[1]))
 
-    def sampled(self, rows: Any, columns: Any, left: Any, right: Any) -> Any:
+    def sampled(self, rows: Array, columns: Array, left: Array, right: Array) -> Any:
         """Return the products of rows of two matrices, pair by pair."""
         if not serves(left, right):
             return super().sampled(rows, columns, left, right)
@@ -97,7 +97,7 @@ class CpuLibrary(ArrayLibrary):
             np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(columns, np.int64), left, right
         )
 
-    def solve(self, matrix: Any, right: Any) -> Any:
+    def solve(self, matrix: Any, right: Array) -> Any:
         """Solve a system of equations by SuperLU."""
         from scipy.sparse.linalg import splu
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.core.library import REGISTRY
+from tt.plugins.sparse.layouts import Array, CompressedHandle, CooHandle
 
 __all__ = [
     "NATIVE",
@@ -30,13 +31,13 @@ def serves(*arrays: Any) -> bool:
     return NATIVE is not None and dtype.char in "fd" and all(a.dtype == dtype for a in arrays)
 
 
-def in_order(array: Any) -> bool:
+def in_order(array: Array) -> bool:
     """Return whether elements lie one after the other, each where C may read it."""
     flags = array.flags
     return bool(flags.c_contiguous and flags.aligned)
 
 
-def moves(handle: Any) -> bool:
+def moves(handle: CompressedHandle) -> bool:
     """Return whether the compiled conversions take a single matrix: they move elements of 4 and 8 bytes."""
     return bool(
         NATIVE is not None
@@ -46,12 +47,12 @@ def moves(handle: Any) -> bool:
     )
 
 
-def takes_dense(array: Any) -> bool:
+def takes_dense(array: Array) -> bool:
     """Return whether the compiled conversion takes a dense array: a matrix of real numbers of 4 or 8 bytes."""
     return bool(NATIVE is not None and array.ndim == 2 and array.dtype.char in "fdilq" and in_order(array))
 
 
-def finds_rows(handle: Any) -> bool:
+def finds_rows(handle: CooHandle) -> bool:
     """Return whether the compiled search for the beginnings of rows takes the coordinates of a matrix."""
     indices = handle.indices
     return bool(
@@ -62,7 +63,7 @@ def finds_rows(handle: Any) -> bool:
     )
 
 
-def starts_of(rows: Any, count: int) -> Any:
+def starts_of(rows: Array, count: int) -> Any:
     """Return where each of `count` rows begins, given the int64 row of each element."""
     if NATIVE is not None:
         return NATIVE.starts_of(np.require(rows, requirements=["C", "A"]), count)
@@ -71,7 +72,7 @@ def starts_of(rows: Any, count: int) -> Any:
     return starts
 
 
-def rows_of(starts: Any) -> Any:
+def rows_of(starts: Array) -> Any:
     """Return the row of each element, given where rows begin."""
     if NATIVE is not None and starts.dtype == np.int64 and in_order(starts):
         return NATIVE.rows_of(starts)
@@ -79,7 +80,7 @@ def rows_of(starts: Any) -> Any:
     return np.repeat(np.arange(len(counts), dtype=starts.dtype), counts)
 
 
-def sort_keys(keys: Any, bound: int) -> tuple[Any, Any]:
+def sort_keys(keys: Array, bound: int) -> tuple[Any, Any]:
     """Return int64 keys below a bound in order, and where each of them was; equal keys keep their order."""
     if NATIVE is not None:
         result: tuple[Any, Any] = NATIVE.sort_keys(keys, bound)

@@ -18,7 +18,7 @@ import numpy as np
 from tt.core.library import errors
 from tt.plugins.sparse.cpu.bounds import check_indices
 from tt.plugins.sparse.cpu.native import NATIVE, rows_of, serves, sort_keys, starts_of
-from tt.plugins.sparse.layouts import BsrHandle, CooHandle, CsrHandle
+from tt.plugins.sparse.layouts import BsrHandle, CompressedHandle, CooHandle, CsrHandle
 
 __all__ = [
     "SCIPY_DTYPES",
@@ -149,7 +149,7 @@ def rows_of_coordinates(handle: CooHandle) -> CsrHandle:
     return CsrHandle(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), values, handle.shape)
 
 
-def _counted_rows(handle: CooHandle, index: Any) -> Any:
+def _counted_rows(handle: CooHandle, index: type[np.integer[Any]]) -> Any:
     """Return coordinates as rows of SciPy, which sorts each row and sums equal ones."""
     import scipy.sparse
 
@@ -201,13 +201,13 @@ def _sum_equal(matrix: Any, values: Array) -> Array:
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-def major_of(handle: Any) -> Array:
+def major_of(handle: CompressedHandle) -> Array:
     """Return the row (or column, where columns are compressed) of each element of a single matrix."""
     rows: Array = rows_of(handle.compressed)
     return rows
 
 
-def compress(major: Array, count: int, dtype: Any = np.int64) -> Array:
+def compress(major: Array, count: int, dtype: np.dtype[Any] | type[np.int64] = np.int64) -> Array:
     """Return where each of `count` rows begins, given the row of each element."""
     if dtype == major.dtype == np.int64:
         starts: Array = starts_of(major, count)

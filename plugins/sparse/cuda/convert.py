@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from tt.plugins.sparse.compute.elements import add_into, coordinates, elements, rebuilt
 from tt.plugins.sparse.compute.library import ArrayLibrary
 from tt.plugins.sparse.convert import Conversion
-from tt.plugins.sparse.layouts import HANDLES, CompressedHandle, CooHandle, SparseHandle
+from tt.plugins.sparse.layouts import HANDLES, Array, CompressedHandle, CooHandle, Handle, SparseHandle
 
 __all__ = ["conversion", "converted", "to_dense"]
 
 
-def conversion(lib: ArrayLibrary, handle: Any, wanted: Conversion) -> Any:
+def conversion(lib: ArrayLibrary, handle: Array | Handle, wanted: Conversion) -> Any:
     """Return an array or a sparse handle in another layout (or the same, with other blocks)."""
     if isinstance(handle, SparseHandle):
         if handle.layout == wanted.layout and wanted.blocksize in (None, getattr(handle, "blocksize", None)):
@@ -33,7 +34,7 @@ def conversion(lib: ArrayLibrary, handle: Any, wanted: Conversion) -> Any:
 
 
 def converted(
-    lib: ArrayLibrary, handle: Any, layout: str, blocksize: Sequence[int] | None, sparse_dim: int | None
+    lib: ArrayLibrary, handle: Handle, layout: str, blocksize: Sequence[int] | None, sparse_dim: int | None
 ) -> Any:
     """Return a sparse tensor in another sparse layout; equal coordinates are summed."""
     xp = lib.xp
@@ -68,13 +69,13 @@ def converted(
     return rebuilt(lib, like, key[starts], filled)
 
 
-def to_dense(lib: ArrayLibrary, self: Any, masked_grad: Any) -> Any:
+def to_dense(lib: ArrayLibrary, self: Handle, masked_grad: bool | None) -> Any:
     """Return a sparse tensor as an array."""
     return add_into(lib, lib.xp.zeros(self.shape, self.dtype), self)
 
 
 def _empty_like(
-    lib: ArrayLibrary, kind: Any, shape: Any, sparse: int, blocks: tuple[int, int], values: Any
+    lib: ArrayLibrary, kind: Any, shape: Sequence[int], sparse: int, blocks: tuple[int, int], values: Array
 ) -> Any:
     """Return a tensor of a layout and a shape that stores nothing."""
     xp = lib.xp
@@ -92,21 +93,21 @@ def _empty_like(
     )
 
 
-def _key(xp: Any, where: Sequence[Any], sizes: Sequence[int], count: int) -> Any:
+def _key(xp: ModuleType, where: Sequence[Any], sizes: Sequence[int], count: int) -> Any:
     numbers = xp.zeros(count, xp.int64)
     for size, index in zip(sizes, where, strict=True):
         numbers = numbers * size + index
     return numbers
 
 
-def _starts(xp: Any, key: Any) -> Any:
+def _starts(xp: ModuleType, key: Array) -> Any:
     """Return where runs of equal keys begin."""
     first = xp.ones(len(key), bool)
     first[1:] = key[1:] != key[:-1]
     return xp.flatnonzero(first)
 
 
-def _summed(lib: ArrayLibrary, key: Any, values: Any) -> tuple[Any, Any]:
+def _summed(lib: ArrayLibrary, key: Array, values: Array) -> tuple[Any, Any]:
     """Return the keys in order, each once, and the sums of their values."""
     order = lib.xp.argsort(key, kind="stable")
     key, values = key[order], values[order]

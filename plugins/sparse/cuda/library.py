@@ -16,7 +16,7 @@ from tt.plugins.sparse.compute.elements import keys
 from tt.plugins.sparse.compute.library import ArrayLibrary
 from tt.plugins.sparse.cuda.bounds import check_indices
 from tt.plugins.sparse.cuda.convert import converted
-from tt.plugins.sparse.layouts import CooHandle, CsrHandle, SparseHandle
+from tt.plugins.sparse.layouts import Array, CompressedHandle, CooHandle, CsrHandle, Handle, SparseHandle
 
 __all__ = ["CudaLibrary"]
 
@@ -55,14 +55,14 @@ class CudaLibrary(ArrayLibrary):
 
     # --- arrays --------------------------------------------------------------------------------------------------
 
-    def repeat(self, array: Any, counts: Any) -> Any:
+    def repeat(self, array: Array, counts: Array) -> Any:
         """Return each element repeated by its count: CuPy only accepts counts on the host."""
         if not len(array):
             return array
         ends = self.xp.cumsum(counts)
         return array[self.xp.searchsorted(ends, self.xp.arange(int(ends[-1])), side="right")]
 
-    def add_at(self, target: Any, index: Any, values: Any) -> None:
+    def add_at(self, target: Array, index: Array | tuple[Array, ...], values: Array) -> None:
         """Add values to the elements that an index names."""
         xp, dtype = self.xp, target.dtype
         if dtype.char in ATOMIC_DTYPES:
@@ -74,7 +74,7 @@ class CudaLibrary(ArrayLibrary):
             xp.add.at(wide, index, values.astype(wide.dtype))
             target[...] = wide != 0 if dtype.kind == "b" else wide.astype(dtype)
 
-    def reduce_runs(self, how: str, values: Any, starts: Any) -> Any:
+    def reduce_runs(self, how: str, values: Array, starts: Array) -> Any:
         """Reduce runs of values along the first dimension: neighbours by pairs, until one of each run is left.
 
         CuPy has no `reduceat`, and its `at` serves few dtypes and adds in no certain order.
@@ -101,7 +101,7 @@ class CudaLibrary(ArrayLibrary):
         result: CooHandle = converted(self, handle, "sparse_coo", None, None)
         return result
 
-    def convert(self, handle: Any, layout: str, blocksize: Sequence[int] | None = None) -> Any:
+    def convert(self, handle: Handle, layout: str, blocksize: Sequence[int] | None = None) -> Any:
         """Return a sparse tensor in another sparse layout."""
         return converted(self, handle, layout, blocksize, None)
 
@@ -115,7 +115,7 @@ class CudaLibrary(ArrayLibrary):
 
     # --- products ------------------------------------------------------------------------------------------------
 
-    def times(self, handle: Any, dense: Any, transposed: bool = False) -> Any:
+    def times(self, handle: CompressedHandle, dense: Array, transposed: bool = False) -> Any:
         """Multiply a single matrix, or its transpose, by a dense vector or matrix."""
         if handle.dtype.char in MATRIX_DTYPES[1:]:
             matrix = self.matrix(handle)
@@ -137,7 +137,7 @@ class CudaLibrary(ArrayLibrary):
         product = super().multiply(*(h.with_values(h.values.astype(double)) for h in (first, second)))
         return product.with_values(product.values.astype(first.dtype))
 
-    def solve(self, matrix: Any, right: Any) -> Any:
+    def solve(self, matrix: Any, right: Array) -> Any:
         """Solve a system of equations."""
         solver = import_module(f"{self._matrices}.linalg")
         if right.ndim == 1:

@@ -9,6 +9,9 @@ import numpy as np
 
 from tt.core.library import (
     REGISTRY,
+    Device,
+    Generator,
+    Scalar,
     Tensor,
     errors,
     get_default_device,
@@ -18,6 +21,7 @@ from tt.core.library import (
     register_layout,
     to_dtype,
 )
+from tt.core.library import dtype as Dtype
 from tt.plugins.sparse.layouts import CooHandle
 from tt.plugins.sparse.parts import as_tensor_of, component, is_compressed
 
@@ -33,7 +37,7 @@ def clone(self: Tensor) -> Tensor:
     return as_tensor_of(self._spec.backend.clone(handle_of(self)), self.device)
 
 
-def to_copy(self: Tensor, dtype: Any) -> Tensor:
+def to_copy(self: Tensor, dtype: Dtype | None) -> Tensor:
     copied = self._spec.backend.clone(handle_of(self))
     values = component(copied.values, self.device)
     if dtype is not None:
@@ -64,7 +68,7 @@ def copy_(self: Tensor, src: Tensor) -> Tensor:
     return self
 
 
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: Scalar) -> Tensor:
     """Fill the stored elements, in a compressed layout."""
     ops.fill_(component(handle_of(self).values, self.device), value)
     return self
@@ -79,7 +83,7 @@ def _without_elements(handle: Any, backend: Any, dtype: Any) -> Any:
     """Return a handle like another that stores nothing."""
     arrays = backend.arrays
 
-    def none_along(array: Any, axis: int, native: Any) -> Any:
+    def none_along(array: Any, axis: int, native: np.dtype[Any]) -> Any:
         shape = tuple(array.shape)
         return arrays.empty((*shape[:axis], 0, *shape[axis + 1 :]), native)
 
@@ -107,7 +111,7 @@ def _without_elements(handle: Any, backend: Any, dtype: Any) -> Any:
 def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
     """Return the factories of a layout: a tensor whose elements are not stored can only be one of zeros."""
 
-    def zeros(size: Sequence[int], dtype: Any, device: Any) -> Tensor:
+    def zeros(size: Sequence[int], dtype: Dtype | None, device: Device | None) -> Tensor:
         target = get_default_device() if device is None else device
         backend = REGISTRY.backend(target.type, layout)
         kind = get_default_dtype() if dtype is None else dtype
@@ -116,10 +120,14 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
         result = as_tensor_of(handle, spec.device)
         return result
 
-    def empty(size: Sequence[int], dtype: Any, device: Any, memory_format: Any) -> Tensor:
+    def empty(
+        size: Sequence[int], dtype: Dtype | None, device: Device | None, memory_format: str | None
+    ) -> Tensor:
         return zeros(size, dtype, device)
 
-    def full(size: Sequence[int], fill_value: Any, dtype: Any, device: Any) -> Tensor:
+    def full(
+        size: Sequence[int], fill_value: Tensor | Scalar, dtype: Dtype | None, device: Device | None
+    ) -> Tensor:
         if not isinstance(fill_value, Tensor) and fill_value == 0:
             return zeros(size, dtype, device)
         raise errors.LayoutError(
@@ -127,7 +135,7 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
             f"  try: tt.full(...).to_{'sparse' if layout == 'sparse_coo' else layout}()"
         )
 
-    def zeros_like(self: Tensor, dtype: Any, device: Any) -> Tensor:
+    def zeros_like(self: Tensor, dtype: Dtype | None, device: Device | None) -> Tensor:
         target = self.device if device is None else device
         kind = self.dtype if dtype is None else dtype
         if self.layout.name != layout:
@@ -136,7 +144,9 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
             self = self.to(target)
         return as_tensor_of(_without_elements(handle_of(self), self._spec.backend, kind), self.device)
 
-    def empty_like(self: Tensor, dtype: Any, device: Any, memory_format: Any) -> Tensor:
+    def empty_like(
+        self: Tensor, dtype: Dtype | None, device: Device | None, memory_format: str | None
+    ) -> Tensor:
         """Keep the pattern of a compressed tensor, as PyTorch does."""
         if self.layout.name != layout or not is_compressed(self):
             return zeros_like(self, dtype, device)
@@ -145,17 +155,19 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
         result = as_tensor_of(backend.clone(handle_of(self)).with_values(handle_of(values)), self.device)
         return result if device is None else result.to(device)
 
-    def full_like(self: Tensor, fill_value: Any, dtype: Any, device: Any) -> Tensor:
+    def full_like(self: Tensor, fill_value: Scalar, dtype: Dtype | None, device: Device | None) -> Tensor:
         if self.layout.name != layout or (not is_compressed(self) and fill_value != 0):
             return full(self.shape, fill_value, dtype or self.dtype, device or self.device)
         if fill_value == 0:
             return zeros_like(self, dtype, device)
         return fill_(empty_like(self, dtype, device, None), fill_value)
 
-    def new_zeros(self: Tensor, size: Sequence[int], dtype: Any, device: Any) -> Tensor:
+    def new_zeros(self: Tensor, size: Sequence[int], dtype: Dtype | None, device: Device | None) -> Tensor:
         return zeros(size, dtype or self.dtype, device or self.device)
 
-    def new_full(self: Tensor, size: Sequence[int], fill_value: Any, dtype: Any, device: Any) -> Tensor:
+    def new_full(
+        self: Tensor, size: Sequence[int], fill_value: Scalar, dtype: Dtype | None, device: Device | None
+    ) -> Tensor:
         return full(size, fill_value, dtype or self.dtype, device or self.device)
 
     def drawn_like(
@@ -163,9 +175,9 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
         self: Tensor,
         draw: Callable[..., Tensor],
         bounds: Sequence[int],
-        generator: Any,
-        dtype: Any,
-        device: Any,
+        generator: Generator | None,
+        dtype: Dtype | None,
+        device: Device | None,
     ) -> Tensor:
         """Draw the stored elements of a compressed tensor, at the same places."""
         if self.layout.name != layout or not is_compressed(self):
@@ -179,17 +191,28 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
         ops.copy_(values, draw(*bounds, size, generator=generator, dtype=like.dtype, device=like.device))
         return like
 
-    def rand_like(self: Tensor, generator: Any, dtype: Any, device: Any) -> Tensor:
+    def rand_like(
+        self: Tensor, generator: Generator | None, dtype: Dtype | None, device: Device | None
+    ) -> Tensor:
         return drawn_like("rand_like", self, ops.rand, (), generator, dtype, device)
 
-    def randn_like(self: Tensor, generator: Any, dtype: Any, device: Any) -> Tensor:
+    def randn_like(
+        self: Tensor, generator: Generator | None, dtype: Dtype | None, device: Device | None
+    ) -> Tensor:
         return drawn_like("randn_like", self, ops.randn, (), generator, dtype, device)
 
-    def randint_like(self: Tensor, high: int, generator: Any, dtype: Any, device: Any) -> Tensor:
+    def randint_like(
+        self: Tensor, high: int, generator: Generator | None, dtype: Dtype | None, device: Device | None
+    ) -> Tensor:
         return drawn_like("randint_like", self, ops.randint.low, (0, high), generator, dtype, device)
 
     def randint_like_from(
-        self: Tensor, low: int, high: int, generator: Any, dtype: Any, device: Any
+        self: Tensor,
+        low: int,
+        high: int,
+        generator: Generator | None,
+        dtype: Dtype | None,
+        device: Device | None,
     ) -> Tensor:
         return drawn_like("randint_like", self, ops.randint.low, (low, high), generator, dtype, device)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from tt.core.library import REGISTRY, handle_of, ops, run_rule, to_dtype
+from tt.core.library import REGISTRY, Tensor, handle_of, ops, run_rule, to_dtype
 from tt.plugins.sparse.parts import component
 from tt.plugins.sparse.structure.copies import with_values
 
@@ -25,14 +25,14 @@ STRUCTURE_BESIDE_DENSE: Final = ("index", "index_select")
 """The same, with strided indices."""
 
 
-def _split(self: Any, split_size: int, dim: int) -> list[Any]:
+def _split(self: Tensor, split_size: int, dim: int) -> list[Any]:
     return [
         ops.slice(self, dim, at, at + split_size)
         for at in range(0, max(self.shape[dim], 1), max(split_size, 1))
     ]
 
 
-def _split_sizes(self: Any, split_size: Sequence[int], dim: int) -> list[Any]:
+def _split_sizes(self: Tensor, split_size: Sequence[int], dim: int) -> list[Any]:
     ends = list(accumulate(split_size))
     return [ops.slice(self, dim, end - size, end) for size, end in zip(split_size, ends, strict=True)]
 
@@ -40,7 +40,7 @@ def _split_sizes(self: Any, split_size: Sequence[int], dim: int) -> list[Any]:
 def _checked(op: str, pieces: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that makes pieces of arguments that the operator takes."""
 
-    def function(self: Any, *args: Any) -> Any:
+    def function(self: Tensor, *args: Any) -> Any:
         run_rule(REGISTRY.operator(op).definition, (self, *args))
         return pieces(self, *args)
 
@@ -60,13 +60,13 @@ PIECES: Final[dict[str, Callable[..., Any]]] = {
 def by_numbers(op: str) -> Callable[..., Any]:
     """Return a structural operator as a function by whose parts it is differentiated; see Note [Numbered elements]."""
 
-    def function(self: Any, *args: Any) -> Any:
+    def function(self: Tensor | Sequence[Tensor], *args: Any) -> Any:
         call = getattr(ops, op.partition(".")[0])
-        tensors = list(self) if isinstance(self, list | tuple) else [self]
+        tensors = [self] if isinstance(self, Tensor) else list(self)
         if any(tensor.layout.name == "strided" for tensor in tensors):
             # The index is sparse: without gradients, too, the call is refused.
             return call(
-                [ops.detach(t) for t in tensors] if isinstance(self, list | tuple) else ops.detach(self),
+                ops.detach(self) if isinstance(self, Tensor) else [ops.detach(t) for t in tensors],
                 *args,
             )
         # The elements of equal coordinates are one variable, their sum.
@@ -75,7 +75,7 @@ def by_numbers(op: str) -> Callable[..., Any]:
         for tensor in tensors:
             numbered.append(_numbered(tensor, start))
             start += _count(tensor)
-        moved = call(numbered if isinstance(self, list | tuple) else numbered[0], *args)
+        moved = call(numbered[0] if isinstance(self, Tensor) else numbered, *args)
         values = [ops.reshape(ops.sparse.values(tensor), (-1,)) for tensor in tensors]
         zero = ops.zeros((1,), dtype=values[0].dtype, device=values[0].device)
         elements = ops.cat([zero, *values])
@@ -94,19 +94,19 @@ def by_numbers(op: str) -> Callable[..., Any]:
     return function
 
 
-def _count(tensor: Any) -> int:
+def _count(tensor: Tensor) -> int:
     count = 1
     for size in handle_of(tensor).values.shape:
         count *= int(size)
     return count
 
 
-def _numbered(tensor: Any, start: int) -> Any:
+def _numbered(tensor: Tensor, start: int) -> Any:
     """Return a tensor of the same pattern whose elements are numbers."""
     shape = tuple(handle_of(tensor).values.shape)
     numbers = ops.arange(start, start + _count(tensor), dtype=to_dtype("int64"), device=tensor.device)
     return with_values(tensor, ops.reshape(numbers, shape))
 
 
-def _coalesced(value: Any) -> Any:
+def _coalesced(value: Tensor) -> Any:
     return value if getattr(handle_of(value), "coalesced", True) else ops.sparse.coalesce(value)

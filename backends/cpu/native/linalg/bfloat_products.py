@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from tt.backends.cpu.backend import Array
 from tt.backends.cpu.native.linalg.products import VARIABLE, blas_serves
 from tt.backends.cpu.native.loading import load
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, Scalar
 
 __all__ = ["cpu", "unavailable"]
 
@@ -21,25 +22,25 @@ NATIVE: Final = load("bfloat_products")
 SINGLE: Final = load("products")
 
 
-def in_float32(op: str, dtype: Any, *arrays: Any) -> Any:
+def in_float32(op: str, dtype: np.dtype[Any], *arrays: Any) -> Any:
     """Return the rounded result of the kernel of float32."""
     wide = [None if array is None else array.astype(np.float32) for array in arrays]
     return getattr(SINGLE, op)(*wide).astype(dtype)
 
 
-def mm(self: Any, mat2: Any) -> Any:
+def mm(self: Array, mat2: Array) -> Any:
     if self.ndim != 2:
         raise ValueError("mm() takes matrices")
     return NATIVE.product(self, mat2, None)
 
 
-def bmm(self: Any, mat2: Any) -> Any:
+def bmm(self: Array, mat2: Array) -> Any:
     if self.ndim != 3:
         raise ValueError("bmm() takes batches of matrices")
     return NATIVE.product(self, mat2, None)
 
 
-def matmul(self: Any, other: Any) -> Any:
+def matmul(self: Array, other: Array) -> Any:
     alike = self.ndim == other.ndim and self.shape[:-2] == other.shape[:-2]
     if alike and 2 <= self.ndim <= 3:
         return NATIVE.product(self, other, None)
@@ -49,7 +50,7 @@ def matmul(self: Any, other: Any) -> Any:
     return in_float32("matmul", self.dtype, self, other)
 
 
-def linear(input: Any, weight: Any, bias: Any) -> Any:
+def linear(input: Array, weight: Array, bias: Array | None) -> Any:
     fits = bias is None or (bias.shape == weight.shape[:1] and bias.flags.c_contiguous)
     if input.ndim < 2 or weight.ndim != 2 or not fits:
         return in_float32("linear", input.dtype, input, weight, bias)
@@ -61,7 +62,7 @@ def linear(input: Any, weight: Any, bias: Any) -> Any:
     return NATIVE.product(rows, weight.T, bias).reshape(*input.shape[:-1], weight.shape[0])
 
 
-def addmm(self: Any, mat1: Any, mat2: Any) -> Any:
+def addmm(self: Array, mat1: Array, mat2: Array) -> Any:
     if (
         self.ndim == 1
         and mat1.ndim == mat2.ndim == 2
@@ -72,7 +73,7 @@ def addmm(self: Any, mat1: Any, mat2: Any) -> Any:
     return in_float32("addmm", mat1.dtype, self, mat1, mat2)
 
 
-def with_factors(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+def with_factors(self: Array, mat1: Array, mat2: Array, beta: Scalar, alpha: Scalar) -> Any:
     """Return `beta * self + alpha * mat1 @ mat2`, rounded once."""
     result = SINGLE.mm(mat1.astype(np.float32), mat2.astype(np.float32))
     if alpha != 1:
