@@ -44,7 +44,8 @@ NAMESPACES: Final = {
     ),
     "Files and processes": (
         "serialization", "utils.safetensors", "hub", "utils.model_zoo", "multiprocessing", "futures",
-        "distributed", "distributed.nn", "distributed.fsdp", "distributed.fsdp.wrap", "distributed.optim",
+        "distributed", "distributed.nn", "distributed.fsdp", "distributed.fsdp.wrap",
+        "distributed.fsdp.sharded_grad_scaler", "distributed.optim",
         "distributed.algorithms", "distributed.algorithms.ddp_comm_hooks.default_hooks", "distributed.checkpoint",
         "distributed.checkpoint.state_dict", "distributed.elastic.multiprocessing.errors",
     ),
