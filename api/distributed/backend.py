@@ -134,7 +134,7 @@ class Backend(ABC):
 
     @classmethod
     @abstractmethod
-    def create(cls, store: Store, rank: int, size: int, timeout: timedelta, options: Any = None) -> Self:
+    def create(cls, store: Store, rank: int, size: int, timeout: timedelta, options: object = None) -> Self:
         """Connect the ranks of a group; each of them calls it, with a store that no other group uses.
 
         Raises

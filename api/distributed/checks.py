@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import tt
 from tt import Tensor
@@ -46,7 +45,7 @@ def group_rank(
     return get_group_rank(group, rank)
 
 
-def one_tensor(value: Any, name: str) -> Tensor:
+def one_tensor(value: object, name: str) -> Tensor:
     """Return a tensor; raise for anything else."""
     if not isinstance(value, Tensor):
         raise TypeError(
@@ -57,7 +56,7 @@ def one_tensor(value: Any, name: str) -> Tensor:
     return value
 
 
-def tensor_list(value: Any, name: str) -> list[Tensor]:
+def tensor_list(value: object, name: str) -> list[Tensor]:
     """Return a list of tensors; raise for anything else."""
     if not isinstance(value, (list, tuple)):
         raise TypeError(

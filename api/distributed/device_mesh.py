@@ -263,7 +263,7 @@ def init_device_mesh(
     mesh_shape: Sequence[int],
     *,
     mesh_dim_names: Sequence[str] | None = None,
-    backend_override: Any = None,
+    backend_override: object = None,
 ) -> DeviceMesh:
     """Arrange the ranks of the job in an array, in their order, and make the groups of its rows.
 

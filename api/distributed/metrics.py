@@ -92,7 +92,7 @@ def gather_for_metrics(
     return tree_unflatten([_gathered(leaf, process_group)[:kept] for leaf in leaves], spec)
 
 
-def _is_objects(value: Any) -> bool:
+def _is_objects(value: object) -> bool:
     return isinstance(value, list) and not any(isinstance(leaf, Tensor) for leaf in tree_leaves(value))
 
 

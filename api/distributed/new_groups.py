@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import tt
 from tt.distributed import derived
 from tt.distributed.backend import Backend
 from tt.distributed.call import Call
@@ -18,7 +19,7 @@ from tt.distributed.world import GroupMember, World, current_world, default_grou
 __all__ = ["new_group", "new_subgroups", "new_subgroups_by_enumeration", "split_group"]
 
 
-def _checked_timeout(timeout: Any, default: timedelta) -> timedelta:
+def _checked_timeout(timeout: object, default: timedelta) -> timedelta:
     if timeout is None:
         return default
     if not isinstance(timeout, timedelta):
@@ -41,10 +42,10 @@ def new_group(
     ranks: Sequence[int] | None = None,
     timeout: timedelta | None = None,
     backend: str | None = None,
-    pg_options: Any = None,
+    pg_options: object = None,
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
-    device_id: Any = None,
+    device_id: tt.device | None = None,
     sort_ranks: bool = True,
 ) -> Any:
     """Make a group of some ranks.  All ranks of the job call it, in the same order, the others too.
@@ -149,7 +150,7 @@ def new_subgroups(
     group: ProcessGroup | None = None,
     timeout: timedelta | None = None,
     backend: str | None = None,
-    pg_options: Any = None,
+    pg_options: object = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
     """Divide the ranks into groups of one size: the first ranks, the next, and so on.
@@ -201,7 +202,7 @@ def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Sequence[Sequence[int]],
     timeout: timedelta | None = None,
     backend: str | None = None,
-    pg_options: Any = None,
+    pg_options: object = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
     """Divide the ranks into groups that are given by lists of ranks.
@@ -245,7 +246,7 @@ def split_group(
     parent_pg: ProcessGroup | None = None,
     split_ranks: Sequence[Sequence[int]] | None = None,
     timeout: timedelta | None = None,
-    pg_options: Any = None,
+    pg_options: object = None,
     group_desc: str | None = None,
     backend: str | None = None,
 ) -> ProcessGroup | None:

@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _packed(value: Any) -> Tensor:
+def _packed(value: object) -> Tensor:
     return tt.frombuffer(bytearray(pickle.dumps(value, pickle.HIGHEST_PROTOCOL)), dtype=tt.uint8)
 
 
@@ -44,7 +44,7 @@ def _place(group: ProcessGroup) -> Any:
     return tt.device(group.bound_device_id or group.first_device)
 
 
-def _list(value: Any, name: str) -> list[Any]:
+def _list(value: object, name: str) -> list[Any]:
     if not isinstance(value, list):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type list, got {type(value)}"
@@ -52,7 +52,7 @@ def _list(value: Any, name: str) -> list[Any]:
     return value
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
+def all_gather_object(object_list: list[Any], obj: object, group: ProcessGroup | None = None) -> None:
     """Gather an object of each rank into a list, on every rank.
 
     Parameters
@@ -106,7 +106,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | No
 
 
 def gather_object(
-    obj: Any,
+    obj: object,
     object_gather_list: list[Any] | None = None,
     dst: int | None = None,
     group: ProcessGroup | None = None,

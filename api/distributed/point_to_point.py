@@ -19,7 +19,7 @@ from tt.distributed.work import Work
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 
 
-def _checked_tag(tag: Any) -> int:
+def _checked_tag(tag: object) -> int:
     if not isinstance(tag, int) or not 0 <= tag < RESERVED_TAG:
         raise ValueError(f"tag must be an integer from 0 to {RESERVED_TAG - 1}, got {tag!r}")
     return tag
@@ -250,7 +250,7 @@ class P2POp:
         )
 
 
-def _is_batch(value: Any) -> bool:
+def _is_batch(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, P2POp) for each in value)
 
 

@@ -66,7 +66,7 @@ class ProcessGroup:
         timeout: timedelta,
         description: str = "undefined",
         started: dict[str, Backend] | None = None,
-        options: Any = None,
+        options: object = None,
     ) -> None:
         self._name = name
         self._world = world

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tt import Tensor
 
 __all__ = ["ReduceOp"]
 
@@ -52,7 +55,7 @@ class ReduceOp(metaclass=_Named):
         BXOR = 7
         PREMUL_SUM = 8
 
-        def __call__(self, factor: Any) -> ReduceOp:
+        def __call__(self, factor: float | Tensor | None) -> ReduceOp:
             """Return the operation with a factor; for ``PREMUL_SUM``."""
             return ReduceOp(self, factor)
 
@@ -70,7 +73,7 @@ class ReduceOp(metaclass=_Named):
     kind: ReduceOp.RedOpType
     factor: Any
 
-    def __init__(self, kind: ReduceOp.RedOpType | ReduceOp, factor: Any = None) -> None:
+    def __init__(self, kind: ReduceOp.RedOpType | ReduceOp, factor: float | Tensor | None = None) -> None:
         if isinstance(kind, ReduceOp):
             factor = kind.factor if factor is None else factor
             kind = kind.kind

@@ -215,13 +215,13 @@ class Reducer:
         """Return the bytes of each bucket."""
         return [bucket.buffer().numel() * bucket.buffer().element_size() for bucket in self.buckets]
 
-    def set_hook(self, state: Any, hook: Hook) -> None:
+    def set_hook(self, state: object, hook: Hook) -> None:
         """Let a hook communicate instead of an average by all_reduce."""
         self._hook_state, self._hook = state, hook
 
     # --- a pass ---------------------------------------------------------------------------------------------------
 
-    def prepare(self, outputs: Any) -> None:
+    def prepare(self, outputs: object) -> None:
         """Expect the gradients of a backward pass from these outputs.
 
         Raises
@@ -253,7 +253,7 @@ class Reducer:
         """Return whether this pass finds out which parameters are used."""
         return self.find_unused or (self.static_graph and self._unreached is None)
 
-    def _unused(self, outputs: Any) -> Iterable[int]:
+    def _unused(self, outputs: object) -> Iterable[int]:
         """Return the parameters that no gradient will come for."""
         if self._used is None:
             return self._unreached or ()
@@ -475,7 +475,7 @@ class Reducer:
         )
 
 
-def _leaves(outputs: Any) -> set[int]:
+def _leaves(outputs: object) -> set[int]:
     """Return the ids of the leaves that outputs depend on."""
     stack = [
         leaf.grad_fn for leaf in tree_leaves(outputs) if isinstance(leaf, Tensor) and leaf.grad_fn is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import tt
 from tt import Tensor
@@ -19,7 +19,7 @@ _ONLY_REAL: Final = (_Kind.PRODUCT, _Kind.MIN, _Kind.MAX, *_BITWISE)
 _FLOAT8: Final = (tt.float8_e4m3fn, tt.float8_e4m3fnuz, tt.float8_e5m2, tt.float8_e5m2fnuz, tt.float8_e8m0fnu)
 
 
-def supports_complex(reduce_op: Any) -> bool:
+def supports_complex(reduce_op: ReduceOp | ReduceOp.RedOpType) -> bool:
     """Return whether complex tensors can be combined by an operation.
 
     Parameters
@@ -36,7 +36,7 @@ def supports_complex(reduce_op: Any) -> bool:
     return ReduceOp(reduce_op).kind not in _ONLY_REAL
 
 
-def check_reduction(op: Any, tensor: Tensor, name: str) -> ReduceOp:
+def check_reduction(op: ReduceOp | ReduceOp.RedOpType, tensor: Tensor, name: str) -> ReduceOp:
     """Return a reduction as a ReduceOp; raise where the tensor's dtype has no such reduction."""
     if op is _Kind.SUM and tensor.dtype is tt.float32:
         return _SUM  # most calls

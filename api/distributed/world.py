@@ -177,8 +177,8 @@ def init_process_group(
     rank: int = -1,
     store: Store | None = None,
     group_name: str = "",
-    pg_options: Any = None,
-    device_id: Any = None,
+    pg_options: object = None,
+    device_id: tt.device | None = None,
     *,
     guard: bool | None = None,
 ) -> None:

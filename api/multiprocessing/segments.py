@@ -445,7 +445,7 @@ def _as_socket(connection: Connection) -> Iterator[socket.socket]:
 class _Pickler(pickle.Pickler):
     """Pickles dense tensors of the CPU as buffers, everything else as ever."""
 
-    def reducer_override(self, obj: Any) -> Any:
+    def reducer_override(self, obj: object) -> Any:
         if type(obj) is not tt.Tensor or obj.device.type != "cpu" or obj.layout is not tt.strided:
             return NotImplemented
         if obj.requires_grad:
@@ -482,5 +482,5 @@ def _tensor(data: Any, dtype: str, shape: tuple[int, ...], order: list[int] | No
     return new.permute([order.index(dim) for dim in range(len(order))])
 
 
-def _leaf(tensor: Any) -> Any:
+def _leaf(tensor: tt.Tensor) -> Any:
     return tensor.requires_grad_()

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import tt
 from tt import bfloat16, float32
 from tt.errors import DtypeError, ShapeError, UnsupportedError, ValueRangeError
 from tt.library import ops
@@ -57,7 +58,7 @@ def grouped_mm(
     *,
     offs: Tensor | None = None,
     bias: Tensor | None = None,
-    out_dtype: Any = None,
+    out_dtype: tt.dtype | None = None,
 ) -> Tensor:
     """Multiply groups of matrices; where a matrix has two dimensions, `offs` says where each group ends in it.
 
@@ -150,7 +151,7 @@ def _joined(mat_a: Tensor, mat_b: Tensor, spans: list[tuple[int, int]], parts: l
     return ops.cat([*parts, ops.new_zeros(like, (mat_a.shape[1], left))], 1)
 
 
-def _check_groups(mat_a: Tensor, mat_b: Tensor, offs: Tensor | None, out_dtype: Any) -> None:
+def _check_groups(mat_a: Tensor, mat_b: Tensor, offs: Tensor | None, out_dtype: tt.dtype | None) -> None:
     """Raise unless the matrices form groups, in dtypes that `grouped_mm` multiplies."""
     for name, matrix in (("mat_a", mat_a), ("mat_b", mat_b)):
         if matrix.dtype.name not in ("float32", "float16", "bfloat16"):
@@ -190,7 +191,7 @@ def _check_shapes(op: str, mat_a: Tensor, mat_b: Tensor, offs: Tensor | None) ->
 # --- scales ------------------------------------------------------------------------------------------------------
 
 
-def _only(op: str, name: str, value: Any) -> Any:
+def _only(op: str, name: str, value: object) -> Any:
     """Return the one value of an argument that may be a list."""
     if not isinstance(value, list | tuple):
         return value
@@ -209,7 +210,7 @@ def scaled_mm(
     swizzle_a: Any = None,
     swizzle_b: Any = None,
     bias: Tensor | None = None,
-    output_dtype: Any = None,
+    output_dtype: tt.dtype | None = None,
     contraction_dim: Sequence[int] = (),
     use_fast_accum: bool = False,
 ) -> Tensor:
@@ -305,7 +306,7 @@ def scaled_grouped_mm(
     swizzle_b: Any = None,
     bias: Tensor | None = None,
     offs: Tensor | None = None,
-    output_dtype: Any = bfloat16,
+    output_dtype: tt.dtype = bfloat16,
     contraction_dim: Sequence[int] = (),
     use_fast_accum: bool = False,
 ) -> Tensor:

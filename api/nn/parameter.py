@@ -23,7 +23,7 @@ attach(
 class _BufferKind(type):
     """`isinstance(x, Buffer)` for the tensors that `Buffer` made."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         if cls is Buffer:
             return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
         return super().__instancecheck__(instance)
@@ -51,7 +51,7 @@ class Buffer(Tensor, metaclass=_BufferKind):
     persistent: bool
     __tt_function__ = staticmethod(disabled_tt_function_impl)
 
-    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+    def __new__(cls, data: tt.Tensor | None = None, *, persistent: bool = True) -> Any:
         """Return a tensor that shares the memory of `data`."""
         if data is None:
             data = tt.empty(0)
@@ -61,7 +61,7 @@ class Buffer(Tensor, metaclass=_BufferKind):
         return new
 
 
-def is_lazy(param: Any) -> bool:
+def is_lazy(param: object) -> bool:
     """Return whether a parameter or buffer has no shape yet.
 
     Examples

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, SupportsIndex
 
 import tt
 from tt.nn.parameter import Parameter
@@ -42,7 +43,7 @@ class UninitializedTensorMixin:
 
     cls_to_become: ClassVar[type]
 
-    def materialize(self, shape: Any, device: Device = None, dtype: tt.dtype | None = None) -> None:
+    def materialize(self, shape: Sequence[int], device: Device = None, dtype: tt.dtype | None = None) -> None:
         """Become an ordinary parameter or buffer of a shape, with undefined values.
 
         Parameters
@@ -68,7 +69,11 @@ class UninitializedTensorMixin:
 
     @classmethod
     def __tt_function__(
-        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        cls,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Refuse what needs a shape."""
         if func not in _allowed() and getattr(func, "__name__", None) not in _ACCESS:
@@ -142,7 +147,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
         new: UninitializedParameter = memo[id(self)]
         return new
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return type(self), (self.requires_grad, self.data.device, self.data.dtype)
 
 
@@ -189,7 +194,11 @@ class UninitializedBuffer(UninitializedTensorMixin, tt.Tensor):  # type: ignore[
 
     @classmethod
     def __tt_function__(
-        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        cls,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Refuse functions that need a shape; a result of another dtype or device has none either."""
         result = super().__tt_function__(func, types, args, kwargs)
@@ -205,5 +214,5 @@ class UninitializedBuffer(UninitializedTensorMixin, tt.Tensor):  # type: ignore[
         new: UninitializedBuffer = memo[id(self)]
         return new
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return type(self), (self.requires_grad, self.data.device, self.data.dtype, self.persistent)

@@ -129,7 +129,7 @@ def _entry(name: str, entry: Mapping[str, Any]) -> Entry:
     return Entry(dtype, sizes, chunks)
 
 
-def _file_name(name: Any) -> str:
+def _file_name(name: object) -> str:
     """Return the name of a file; raise ValueError unless it is in the folder of the checkpoint.
 
     In an object store, it is in the folder ``data-...`` of one writing.
@@ -143,13 +143,13 @@ def _file_name(name: Any) -> str:
     return name
 
 
-def _number(name: str, value: Any) -> int:
+def _number(name: str, value: object) -> int:
     if type(value) is not int or not 0 <= value < _LARGEST:  # bool is an int
         raise ValueError(f"{name!r} has {str(value)[:40]} for a size or a row")
     return value
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"a part of {name!r} has no name")
     return value

@@ -163,7 +163,7 @@ class _Job:
         self.rank = 0 if alone else ranks.get_rank(self.group)
         self.size = 1 if alone else ranks.get_world_size(self.group)
 
-    def share(self, value: Any) -> list[Any]:
+    def share(self, value: object) -> list[Any]:
         """Return what each rank has."""
         if self.size == 1:
             return [value]

@@ -78,7 +78,7 @@ class Mpi(Backend):
         """What MPI may still read or write: operations that were cancelled, which MPI cannot do."""
 
     @classmethod
-    def create(cls, store: Store, rank: int, size: int, timeout: timedelta, options: Any = None) -> Self:
+    def create(cls, store: Store, rank: int, size: int, timeout: timedelta, options: object = None) -> Self:
         """Connect the ranks of a group; see `Backend.create`.
 
         Raises

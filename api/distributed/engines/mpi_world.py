@@ -94,7 +94,7 @@ _started: list[MPIWorld] = []
 """None or one, see Note [One world a process]."""
 
 
-def share(value: Any) -> Any:
+def share(value: object) -> Any:
     """Return rank 0's value on all ranks that mpiexec or srun started; they start MPI for that.
 
     Raises

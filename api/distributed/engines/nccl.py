@@ -67,7 +67,7 @@ class Nccl(Backend):
             )
 
     @classmethod
-    def create(cls, store: Store, rank: int, size: int, timeout: timedelta, options: Any = None) -> Self:
+    def create(cls, store: Store, rank: int, size: int, timeout: timedelta, options: object = None) -> Self:
         """Connect the ranks of a group; see `Backend.create`.
 
         Raises

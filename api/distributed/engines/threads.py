@@ -139,7 +139,7 @@ class Threads(Backend):
         self._number = 0
 
     @classmethod
-    def create(cls, store: Store, rank: int, size: int, timeout: timedelta, options: Any = None) -> Self:
+    def create(cls, store: Store, rank: int, size: int, timeout: timedelta, options: object = None) -> Self:
         """Connect the ranks of a group; they find each other through the store."""
         if rank == 0:
             key = uuid4().hex

@@ -27,7 +27,7 @@ class Average:
         Ranks with the same parts, whose averages are added up afterwards.
     """
 
-    def __init__(self, given: Tensor, group: ProcessGroup, replicas: Any) -> None:
+    def __init__(self, given: Tensor, group: ProcessGroup, replicas: ProcessGroup | None) -> None:
         self._part = given.new_empty(given.shape[1])
         self._replicas = replicas
         self._work = exchanging.reduce_scatter_single(
@@ -66,7 +66,7 @@ class UnderWay:
         self.limit = _LIMIT
         self._running: deque[Average] = deque()
 
-    def start(self, given: Tensor, group: ProcessGroup, replicas: Any) -> Average:
+    def start(self, given: Tensor, group: ProcessGroup, replicas: ProcessGroup | None) -> Average:
         """Start an average, after the earliest one has ended if too many run."""
         while self._running and len(self._running) >= self.limit:
             self._running.popleft().settle()

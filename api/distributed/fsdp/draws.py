@@ -87,7 +87,7 @@ def draw(part: Any, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
 
 
 def generator_for_all(
-    generator: Any, blocks: int, placement: Placement, device: tt.device
+    generator: tt.Generator | None, blocks: int, placement: Placement, device: tt.device
 ) -> tuple[int, int]:
     """Take blocks of words from the first rank's generator; return its seed and the first block, on all ranks.
 

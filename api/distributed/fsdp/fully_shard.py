@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tt
 from tt import Tensor
@@ -14,6 +14,9 @@ from tt.distributed.fsdp.shard_group import ShardGroup
 from tt.errors import AssertedError
 from tt.nn import Module
 from tt.utils._pytree import tree_map
+
+if TYPE_CHECKING:
+    from tt.distributed.device_mesh import DeviceMesh
 
 __all__ = ["FSDPModule", "clip_grad_norm_", "fully_shard"]
 
@@ -80,7 +83,7 @@ class FSDPModule:
         """Set what sums of gradients are divided by; the number of ranks by default."""
         self._shards.divisor = factor
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Refuse: the copy would belong to the same ranks, whose calls it would disturb."""
         raise AssertedError(
             "FSDP does not support deepcopy. Please use state dict for serialization.\n"
@@ -104,9 +107,9 @@ class FSDPModule:
 def fully_shard(
     module: Any,
     *,
-    mesh: Any = None,
+    mesh: DeviceMesh | None = None,
     reshard_after_forward: bool | None = None,
-    shard_placement_fn: Any = None,
+    shard_placement_fn: Callable[..., Any] | None = None,
     mp_policy: MixedPrecisionPolicy | None = None,
     offload_policy: OffloadPolicy | None = None,
     ignored_params: set[Tensor] | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tt
 from tt import Tensor
@@ -21,6 +21,10 @@ from tt.distributed.fsdp.policies import (
 from tt.distributed.process_group import ProcessGroup
 from tt.nn import Module
 from tt.types import Device
+
+if TYPE_CHECKING:
+    from tt.distributed.device_mesh import DeviceMesh
+    from tt.optim import Optimizer
 
 __all__ = ["FullyShardedDataParallel"]
 
@@ -91,19 +95,19 @@ class FullyShardedDataParallel(Module):
         module: Module,
         process_group: ProcessGroup | tuple[ProcessGroup, ProcessGroup] | None = None,
         sharding_strategy: ShardingStrategy | None = None,
-        cpu_offload: Any = None,
+        cpu_offload: CPUOffload | None = None,
         auto_wrap_policy: Any = None,
         backward_prefetch: Any = None,
         mixed_precision: MixedPrecision | None = None,
         ignored_modules: Iterable[Module] | None = None,
         param_init_fn: Callable[[Module], None] | None = None,
-        device_id: Any = None,
+        device_id: int | tt.device | None = None,
         sync_module_states: bool = False,
         forward_prefetch: bool = False,
         limit_all_gathers: bool = True,
         use_orig_params: bool = True,
         ignored_states: Iterable[Any] | None = None,
-        device_mesh: Any = None,
+        device_mesh: DeviceMesh | None = None,
     ) -> None:
         super().__init__()
         if cpu_offload is not None and not isinstance(cpu_offload, CPUOffload):
@@ -251,7 +255,10 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def optim_state_dict(
-        model: Any, optim: Any, optim_state_dict: Any = None, group: ProcessGroup | None = None
+        model: Module,
+        optim: Optimizer,
+        optim_state_dict: dict[str, Any] | None = None,
+        group: ProcessGroup | None = None,
     ) -> dict[str, Any]:
         """Return the whole state of an optimizer by names; all ranks call it."""
         from tt.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
@@ -259,7 +266,7 @@ class FullyShardedDataParallel(Module):
         return get_optimizer_state_dict(_inner(model), optim, options=StateDictOptions(full_state_dict=True))
 
     @staticmethod
-    def load_optim_state_dict(model: Any, optim: Any, optim_state_dict: dict[str, Any]) -> None:
+    def load_optim_state_dict(model: Module, optim: Optimizer, optim_state_dict: dict[str, Any]) -> None:
         """Load the whole state of an optimizer by names; all ranks call it."""
         from tt.distributed.checkpoint.state_dict import set_optimizer_state_dict
 
@@ -305,7 +312,7 @@ def _mesh(hybrid: bool, group: ProcessGroup | tuple[ProcessGroup, ProcessGroup] 
     return _Groups(copies, sharded)
 
 
-def _inner(model: Any) -> Any:
+def _inner(model: Module) -> Any:
     return model.module if isinstance(model, FullyShardedDataParallel) else model
 
 

@@ -105,7 +105,11 @@ class Rows(Tensor):
 
     @classmethod
     def __tt_function__(
-        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        cls,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Call an operator on this rank's rows, or over all ranks, or refuse it; see the module."""
         return call(func, args, kwargs or {})
@@ -128,7 +132,7 @@ def rows_of(result: Tensor, group: ProcessGroup) -> Rows:
     return new
 
 
-def call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an operator with parts among its arguments.
 
     Raises
@@ -183,7 +187,7 @@ def _refusal(
 # --- element by element ------------------------------------------------------------------------------------------
 
 
-def _plainly(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _plainly(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     with tt.DisableTTFunctionSubclass():
         return func(*args, **kwargs)
 
@@ -264,7 +268,7 @@ def _expect_all_rows(name: str, base: str, args: tuple[Any, ...], kwargs: dict[s
             raise _refusal(name, "it takes some of them")
 
 
-def _indexed(part: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _indexed(part: Any, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Read or write elements by an index: those in the whole's rows of these numbers, or all rows, or by a mask."""
     name, index = func.__name__.strip("_"), args[1]
     first, rest = (index[0], index[1:]) if isinstance(index, tuple) and index else (index, ())
@@ -304,7 +308,7 @@ def _by_row(part: Any, result: Any) -> Any:
     return part.by_row(result)
 
 
-def _member(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _member(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Use a member that is no operator: of the rows that are here; items and `data` are rows, too."""
     name = getattr(func, "__name__", "").strip("_")
     if not args or not hasattr(type(args[0]), "to_local"):
@@ -335,7 +339,9 @@ def _member(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return result
 
 
-def _drawn(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], parts: Sequence[Any]) -> Any:
+def _drawn(
+    name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], parts: Sequence[Any]
+) -> Any:
     """Fill with random numbers, or return some: the rows of what one process would draw."""
     placed = [part for part in parts if hasattr(part, "placement")]
     if len(placed) < len(parts) or any(part.placement != placed[0].placement for part in placed):
@@ -371,7 +377,7 @@ def _together(result: Tensor, group: ProcessGroup) -> Tensor:
     return results
 
 
-def _reduced(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _reduced(name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Reduce over rows by the results of all ranks, or within each row."""
     part = next(_parts((args, kwargs)))
     dims = _dimensions(name, args, kwargs)
@@ -422,7 +428,9 @@ def _dimensions(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     return dims
 
 
-def _spread(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], part: Any, dims: Any) -> Any:
+def _spread(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], part: Any, dims: Sequence[int] | None
+) -> Any:
     """Return a variance or a deviation: the squares of distances from the mean of all ranks, added up over ranks."""
     flags = [arg for arg in args[1:] if isinstance(arg, bool)]  # unbiased and, after dimensions, keepdim
     unbiased = kwargs.get("unbiased", flags[0] if flags else True)
@@ -450,7 +458,9 @@ def _spread(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], part: Any,
     return tuple(results) if name.endswith("mean") else results[0]
 
 
-def _extremes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], part: Any, dims: Any) -> Any:
+def _extremes(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], part: Any, dims: Sequence[int] | None
+) -> Any:
     """Return the largest or smallest elements of columns or of all rows, and the first places where they are."""
     if not hasattr(part, "placement"):
         raise _refusal(name, "which rows of the whole they are is not known any more")
@@ -474,7 +484,7 @@ def _extremes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], part: An
         return getattr(tt.return_types, name)((value, position))
 
 
-def _nothing(part: Any, largest: bool) -> Tensor:
+def _nothing(part: Tensor, largest: bool) -> Tensor:
     """Return a row that the largest (or smallest) value of other ones replaces."""
     dtype = part.dtype
     if dtype.is_floating_point:
@@ -487,7 +497,7 @@ def _nothing(part: Any, largest: bool) -> Tensor:
     return row
 
 
-def _no_rows(part: Any) -> Any:
+def _no_rows(part: Tensor) -> Any:
     """Return zero, as the sum of no rows: with a history like that of ranks that have some, for backward meets all."""
     return _plainly(tt.sum, (_plainly(tt.abs, (part,), {}),), {}) if part.requires_grad else 0
 
@@ -502,7 +512,12 @@ def _order(name: str, value: Any, ndim: int) -> float:
 
 
 def _norm(
-    name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], part: Any, dims: Any
+    name: str,
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    part: Any,
+    dims: Sequence[int] | None,
 ) -> Tensor:
     value = kwargs.get(_NORMS[name], args[1] if len(args) > 1 else None)
     order = _order(name, value, part.ndim if dims is None else 1 if isinstance(dims, int) else len(dims))

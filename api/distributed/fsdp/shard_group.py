@@ -94,7 +94,7 @@ class ShardGroup:
         policy: MixedPrecisionPolicy,
         reshard: bool,
         ignored: set[Tensor],
-        replicas: Any = None,
+        replicas: ProcessGroup | None = None,
         offload: CPUOffloadPolicy | None = None,
     ) -> None:
         self.group, self.policy, self.reshard, self.replicas = group, policy, reshard, replicas

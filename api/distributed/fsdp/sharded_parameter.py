@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -35,7 +36,7 @@ class Placement:
     shape: tuple[int, ...]
     replicas: Any = None
 
-    def __deepcopy__(self, memo: Any) -> Placement:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Placement:
         """Return the same placement: copies of a part are divided among the same ranks."""
         return self
 
@@ -82,7 +83,11 @@ class _Part:
 
     @classmethod
     def __tt_function__(
-        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        cls,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Call an operator on this rank's rows, or over all ranks, or refuse it; see `tt.distributed.fsdp.rows`."""
         return call(func, args, kwargs or {})
@@ -149,7 +154,7 @@ class ShardedParameter(_Part, Parameter):
         cls,
         parameter: Tensor,
         group: ProcessGroup,
-        replicas: Any = None,
+        replicas: ProcessGroup | None = None,
         offload: CPUOffloadPolicy | None = None,
     ) -> ShardedParameter:
         """Return this rank's part of a parameter that all ranks have whole."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tt.distributed.algorithms.model_averaging.averagers import ModelAverager
@@ -97,7 +98,7 @@ class PostLocalSGDOptimizer(Optimizer):
             )
         self.averager.step = state_dict.get("step", 0)
 
-    def step(self, closure: Any = None) -> Any:
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters, and average them if it is time for that.
 
         Parameters

@@ -13,14 +13,14 @@ __all__ = ["DEFAULT_TIMEOUT", "Store", "key_bytes", "pairs", "seconds_of", "valu
 DEFAULT_TIMEOUT = timedelta(seconds=300)
 
 
-def key_bytes(key: Any) -> bytes:
+def key_bytes(key: object) -> bytes:
     """Return a key as stores keep it."""
     if not isinstance(key, str):
         raise TypeError(f"the key of a store must be str, not {type(key).__name__}")
     return key.encode()
 
 
-def value_bytes(value: Any) -> bytes:
+def value_bytes(value: object) -> bytes:
     """Return a value as stores keep it."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)

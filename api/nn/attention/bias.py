@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tt
@@ -69,7 +70,11 @@ class CausalBias(tt.Tensor):
 
     @classmethod
     def __tt_function__(
-        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        cls,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Give attention the cheapest form of the mask; other functions take the mask as a tensor."""
         kwargs = dict(kwargs or {})
@@ -83,7 +88,7 @@ class CausalBias(tt.Tensor):
 
 
 def _attend(
-    func: Any,
+    func: Callable[..., Any],
     query: tt.Tensor,
     key: tt.Tensor,
     value: tt.Tensor,

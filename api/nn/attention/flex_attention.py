@@ -51,7 +51,7 @@ class AuxOutput(NamedTuple):
     max_scores: tt.Tensor | None = None
 
 
-def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
+def noop_mask(batch: tt.Tensor, head: tt.Tensor, token_q: tt.Tensor, token_kv: tt.Tensor) -> Any:
     """Return True everywhere: a mask that hides nothing.
 
     Examples
@@ -126,7 +126,7 @@ def _combined(masks: tuple[MaskMod, ...], how: Callable[[Any, Any], Any], name: 
     if not all(callable(mask) for mask in masks):
         raise RuntimeError(f"All inputs should be callable mask_mods: {masks}")
 
-    def combined(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    def combined(b: tt.Tensor, h: tt.Tensor, q_idx: tt.Tensor, kv_idx: tt.Tensor) -> Any:
         return functools.reduce(how, [mask(b, h, q_idx, kv_idx) for mask in masks])
 
     combined.__name__ = name
@@ -244,7 +244,7 @@ def flex_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
-    kernel_options: Any = None,
+    kernel_options: dict[str, Any] | None = None,
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import tt
 import tt.nn.functional as F
+from tt.distributed.process_group import ProcessGroup
 from tt.nn import init, parameter
 from tt.nn.modules.lazy import LazyModuleMixin
 from tt.nn.modules.module import Module
@@ -198,7 +199,7 @@ class SyncBatchNorm(_BatchNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        process_group: Any = None,
+        process_group: ProcessGroup | None = None,
         device: Device = None,
         dtype: tt.dtype | None = None,
         *,
@@ -262,7 +263,7 @@ class SyncBatchNorm(_BatchNorm):
             self.running_var.lerp_(var.to(self.running_var.dtype), factor)
 
     @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+    def convert_sync_batchnorm(cls, module: Module, process_group: ProcessGroup | None = None) -> Module:
         """Return a module whose batch normalisations are replaced by this class, with their parameters."""
         converted = module
         if isinstance(module, _BatchNorm):

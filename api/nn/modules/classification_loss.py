@@ -201,7 +201,11 @@ class CTCLoss(_Loss):
         self.zero_infinity = zero_infinity
 
     def forward(
-        self, log_probs: tt.Tensor, targets: tt.Tensor, input_lengths: Any, target_lengths: Any
+        self,
+        log_probs: tt.Tensor,
+        targets: tt.Tensor,
+        input_lengths: Any,
+        target_lengths: Any,
     ) -> tt.Tensor:
         """Return the loss."""
         return F.ctc_loss(

@@ -128,7 +128,7 @@ class Sequential(_Numbered):
                 self.add_module(key, module)
         else:
             for index, layer in enumerate(args):
-                self.add_module(str(index), layer)
+                self.add_module(str(index), layer)  # type: ignore[arg-type]  # it refuses an OrderedDict
 
     def _slice(self, index: slice) -> Sequential:
         return type(self)(OrderedDict(list(self._modules.items())[index]))
@@ -159,7 +159,7 @@ class Sequential(_Numbered):
             self.extend(modules)
         return self
 
-    def _times(self, other: Any) -> int:
+    def _times(self, other: object) -> int:
         if not isinstance(other, int):
             raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
         if other <= 0:

@@ -18,7 +18,7 @@ __all__ = ["convert_members", "converter", "replica", "reset_gradients", "swaps_
 M = TypeVar("M", bound="Module")
 
 
-def _takes_data(old: Any, new: Any) -> bool:
+def _takes_data(old: tt.Tensor, new: tt.Tensor) -> bool:
     """Return whether a parameter or gradient stays the object that it is and gets the new data.
 
     Meta tensors have no data to exchange with others, and a tensor does not change its layout.
@@ -44,7 +44,11 @@ def swaps_tensors() -> bool:
 
 
 def _target(
-    args: tuple[Any, ...], device: Device, dtype: tt.dtype | None, non_blocking: Any, memory_format: Any
+    args: tuple[Any, ...],
+    device: Device,
+    dtype: tt.dtype | None,
+    non_blocking: Any,
+    memory_format: Any,
 ) -> tuple[Any, Any, bool, Any]:
     """Return device, dtype, non_blocking and memory format of the forms that `Module.to` takes."""
     rest = list(args)
@@ -117,7 +121,11 @@ def to_floating(dtype: tt.dtype) -> Callable[[tt.Tensor], tt.Tensor]:
 
 
 def converter(
-    args: tuple[Any, ...], device: Device, dtype: tt.dtype | None, non_blocking: Any, memory_format: Any
+    args: tuple[Any, ...],
+    device: Device,
+    dtype: tt.dtype | None,
+    non_blocking: Any,
+    memory_format: Any,
 ) -> Callable[[tt.Tensor], tt.Tensor]:
     """Return the function by which `Module.to` replaces tensors; the arguments are its own."""
     device, dtype, non_blocking, memory_format = _target(args, device, dtype, non_blocking, memory_format)
@@ -166,7 +174,7 @@ def reset_gradients(module: Module, set_to_none: bool) -> None:
             grad.zero_()
 
 
-def _swap(param: Any, new: Any, grad: Any) -> None:
+def _swap(param: tt.Tensor, new: tt.Tensor, grad: tt.Tensor | None) -> None:
     """Exchange a parameter's content with that of a new one; references to it see the new values."""
     from tt.utils import swap_tensors
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import dis
 import inspect
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from tt.nn.modules.calling import ModuleBase
 
 __all__ = ["note_layer", "refused_argument"]
 
@@ -34,7 +37,7 @@ def _origin(error: Exception) -> tuple[str, bool]:
 
 
 def refused_argument(
-    module: Any, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]
+    module: ModuleBase, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Exception | None:
     """Return the error that names the argument that a layer does not take, or None to leave an error as it is.
 
@@ -88,7 +91,7 @@ def refused_argument(
     return None
 
 
-def note_layer(module: Any, error: Exception) -> None:
+def note_layer(module: ModuleBase, error: Exception) -> None:
     """Say in an error of tt in which layer it was raised.
 
     Parameters

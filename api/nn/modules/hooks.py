@@ -40,7 +40,7 @@ _global_forward_hooks_with_kwargs: HookTable = OrderedDict()
 
 
 def add_hook(
-    table: HookTable, hook: Any, extras: Sequence[HookTable] = (), *, prepend: bool = False
+    table: HookTable, hook: Callable[..., Any], extras: Sequence[HookTable] = (), *, prepend: bool = False
 ) -> RemovableHandle:
     """Add a hook to a table, and its number to further ones."""
     handle = RemovableHandle(table, extra_dict=list(extras))
@@ -52,7 +52,9 @@ def add_hook(
     return handle
 
 
-def _added_globally(table: HookTable, hook: Any, extras: Sequence[HookTable] = ()) -> RemovableHandle:
+def _added_globally(
+    table: HookTable, hook: Callable[..., Any], extras: Sequence[HookTable] = ()
+) -> RemovableHandle:
     GLOBAL_HOOKS[:] = [True]
     return add_hook(table, hook, extras)
 
@@ -260,7 +262,7 @@ class GlobalTables(ModuleType):
             return globals()[name]
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("_global_"):
             GLOBAL_HOOKS[:] = [True]  # the next call of a module sees whether there are any
             globals()[name] = value

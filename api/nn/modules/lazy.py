@@ -33,9 +33,9 @@ class LazyModuleMixin(Base):
 
     def _lazy_load_hook(
         self,
-        state_dict: Any,
+        state_dict: dict[str, Any],
         prefix: str,
-        local_metadata: Any,
+        local_metadata: dict[str, Any],
         strict: bool,
         missing_keys: list[str],
         unexpected_keys: list[str],
@@ -64,7 +64,9 @@ class LazyModuleMixin(Base):
         """Return whether a parameter or buffer of this module itself has no shape yet."""
         return any(is_lazy(t) for t in itertools.chain(self._parameters.values(), self._buffers.values()))
 
-    def _infer_parameters(self, module: Any, args: Any, kwargs: Any = None) -> None:
+    def _infer_parameters(
+        self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> None:
         """Initialize the parameters before the first forward, and become an ordinary module."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():

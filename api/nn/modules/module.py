@@ -176,7 +176,7 @@ class Module(ModuleBase):
             registration.check_parameter(name, param)
         self._parameters[name] = after_hooks(registration.PARAMETER_HOOKS, self, name, param)
 
-    def add_module(self, name: str, module: Any) -> None:
+    def add_module(self, name: str, module: Module | None) -> None:
         """Add a submodule.
 
         Parameters
@@ -198,7 +198,7 @@ class Module(ModuleBase):
         check_name(self, "module", name, self._modules)
         self._modules[name] = after_hooks(registration.MODULE_HOOKS, self, name, module)
 
-    def register_module(self, name: str, module: Any) -> None:
+    def register_module(self, name: str, module: Module | None) -> None:
         """Add a submodule: another name of `add_module`."""
         self.add_module(name, module)
 
@@ -476,7 +476,7 @@ class Module(ModuleBase):
         """Move parameters and buffers to the CPU."""
         return self._apply(lambda t: t.to("cpu"))
 
-    def type(self, dst_type: Any) -> Self:
+    def type(self, dst_type: tt.dtype | type | str) -> Self:
         """Convert all parameters and buffers, those of integers too, to a dtype."""
         return self._apply(lambda t: t.type(dst_type))
 
@@ -518,7 +518,7 @@ class Module(ModuleBase):
         device: Device = None,
         dtype: tt.dtype | None = None,
         non_blocking: bool = False,
-        memory_format: Any = None,
+        memory_format: tt.memory_format | None = None,
         copy: bool = False,
     ) -> Self:
         """Move or convert the module, in place.
@@ -700,7 +700,7 @@ class Module(ModuleBase):
         save_own(self, destination, prefix, keep_vars)
 
     def state_dict(
-        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+        self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> Any:
         """Return parameters and persistent buffers by their names, the submodules' too.
 
@@ -730,7 +730,7 @@ class Module(ModuleBase):
 
     def _load_from_state_dict(
         self,
-        state_dict: Any,
+        state_dict: dict[str, Any],
         prefix: str,
         local_metadata: dict[str, Any],
         strict: bool,

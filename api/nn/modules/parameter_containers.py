@@ -15,7 +15,7 @@ from tt.nn.parameter import Parameter
 __all__ = ["ParameterDict", "ParameterList"]
 
 
-def _described(value: Any, name: str) -> str:
+def _described(value: object, name: str) -> str:
     """Return an entry as the repr of a container shows it."""
     if not isinstance(value, tt.Tensor):
         return f"Object of type: {type(value).__name__}"
@@ -47,12 +47,12 @@ class ParameterList(Module):
         if values is not None:
             self.extend(values)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return type(self)([self[position] for position in range(*index.indices(len(self)))])
         return getattr(self, str(_position(index, len(self))))
 
-    def __setitem__(self, index: int, param: Any) -> None:
+    def __setitem__(self, index: int, param: object) -> None:
         if isinstance(param, tt.Tensor) and not isinstance(param, Parameter):
             param = Parameter(param)
         setattr(self, str(_position(index, len(self))), param)
@@ -69,7 +69,7 @@ class ParameterList(Module):
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.isdigit()]
 
-    def append(self, value: Any) -> Self:
+    def append(self, value: object) -> Self:
         """Add an entry at the end."""
         self._size += 1
         try:
@@ -126,13 +126,13 @@ class ParameterDict(Module):
     tensor([1., 1.], requires_grad=True)
     """
 
-    def __init__(self, parameters: Any = None) -> None:
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
         if parameters is not None:
             self.update(parameters)
 
-    def _key_to_attr(self, key: Any) -> str:
+    def _key_to_attr(self, key: str) -> str:
         if not isinstance(key, str):
             raise TypeError(
                 f"a key of a ParameterDict is a string, and {key!r} is of type {type(key).__name__!r}"
@@ -142,7 +142,7 @@ class ParameterDict(Module):
     def __getitem__(self, key: str) -> Any:
         return getattr(self, self._key_to_attr(key))
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         name = self._key_to_attr(key)
         if isinstance(value, tt.Tensor) and not isinstance(value, Parameter):
             value = Parameter(value)
@@ -169,7 +169,7 @@ class ParameterDict(Module):
         """Return a dictionary of the same parameters."""
         return ParameterDict((key, self[key]) for key in self._keys)
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
+    def setdefault(self, key: str, default: object = None) -> Any:
         """Return an entry; one that is missing is added with a default first."""
         if key not in self:
             self[key] = default
@@ -193,11 +193,11 @@ class ParameterDict(Module):
         delattr(self, self._key_to_attr(key))
         return key, value
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> Any:
         """Return an entry, or a default for one that is missing."""
         return self[key] if key in self else default  # noqa: SIM401 - this is get
 
-    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+    def fromkeys(self, keys: Iterable[str], default: object = None) -> ParameterDict:
         """Return a dictionary with one value for several names."""
         return ParameterDict((key, default) for key in keys)
 
@@ -213,7 +213,7 @@ class ParameterDict(Module):
         """Return the values."""
         return (self[key] for key in self._keys)
 
-    def update(self, parameters: Any) -> None:
+    def update(self, parameters: ParameterDict | Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         """Add entries; those of the same names are replaced.
 
         The entries of a plain dictionary are added in the order of their names.
@@ -239,7 +239,7 @@ class ParameterDict(Module):
         ]
         return "\n".join(lines)
 
-    def __call__(self, input: Any) -> Any:
+    def __call__(self, input: object) -> Any:
         """Refuse: a container of parameters computes nothing."""
         raise RuntimeError("ParameterDict should not be called.")
 

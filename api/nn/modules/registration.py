@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import tt
-from tt.nn.modules.calling import HOOK_TABLES, ModuleBase
+from tt.nn.modules.calling import HOOK_TABLES
 from tt.nn.parameter import Buffer, Parameter
 from tt.utils.hooks import RemovableHandle
 
@@ -93,7 +93,7 @@ def refuse_arguments(module: Module, args: tuple[Any, ...], kwargs: dict[str, An
     raise TypeError(f"{type(module).__name__}.__init__() takes no arguments of Module, and got {refused}")
 
 
-def check_name(module: Module, what: str, name: Any, table: dict[str, Any]) -> None:
+def check_name(module: Module, what: str, name: str, table: dict[str, Any]) -> None:
     """Refuse a name that a key of a state dict cannot hold, or that is taken by something outside the table."""
     if not isinstance(name, str):
         raise TypeError(f"{what} name should be a string. Got {typename(name)}")
@@ -105,7 +105,7 @@ def check_name(module: Module, what: str, name: Any, table: dict[str, Any]) -> N
         raise KeyError(f"attribute '{name}' already exists")
 
 
-def check_parameter(name: str, param: Any) -> None:
+def check_parameter(name: str, param: object) -> None:
     """Refuse what cannot be registered as a parameter: other tensors, and results of computations."""
     if not isinstance(param, Parameter):
         raise TypeError(
@@ -118,7 +118,7 @@ def check_parameter(name: str, param: Any) -> None:
         )
 
 
-def check_tensor(name: str, tensor: Any) -> None:
+def check_tensor(name: str, tensor: object) -> None:
     """Refuse what cannot be registered as a buffer."""
     if not isinstance(tensor, tt.Tensor):
         raise TypeError(

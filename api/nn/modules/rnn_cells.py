@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import tt
@@ -101,7 +102,7 @@ class RNNCellBase(Module):
     def _zeros(self, input: tt.Tensor) -> tt.Tensor:
         return tt.zeros((input.shape[0], self.hidden_size), dtype=input.dtype, device=input.device)
 
-    def _step(self, operator: Any, input: tt.Tensor, hx: tt.Tensor | None) -> tt.Tensor:
+    def _step(self, operator: Callable[..., tt.Tensor], input: tt.Tensor, hx: tt.Tensor | None) -> tt.Tensor:
         """Take a step with one state, of a batch or of a single input."""
         self._check(input, *(() if hx is None else (hx,)))
         if input.ndim == 2:

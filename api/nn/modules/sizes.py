@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["reversed_twice", "tuple_of"]
 
 
-def tuple_of(value: Any, count: int) -> tuple[Any, ...]:
+def tuple_of(value: object, count: int) -> tuple[Any, ...]:
     """Return a number as often as there are dimensions, and a sequence as a tuple.
 
     Examples

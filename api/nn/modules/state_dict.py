@@ -43,7 +43,7 @@ class StatePreHook:
     def __init__(self, hook: Callable[..., Any], with_module: bool) -> None:
         self.hook, self.with_module = hook, with_module
 
-    def __call__(self, module: Any, *args: Any) -> Any:
+    def __call__(self, module: Module, *args: Any) -> Any:
         """Call the hook."""
         return self.hook(module, *args) if self.with_module else self.hook(*args)
 
@@ -96,7 +96,7 @@ def collect_state(
 
 def load_own(
     module: Module,
-    state_dict: Any,
+    state_dict: Mapping[str, Any],
     prefix: str,
     local_metadata: dict[str, Any],
     strict: bool,
@@ -231,7 +231,7 @@ def load_tree(module: Module, state_dict: Mapping[str, Any], strict: bool, assig
     ties = _Ties(module) if assign else None
 
     # It gets itself: a function that finds itself in its closure is a cycle, which keeps the state dict.
-    def load(again: Any, module: Any, local: Any, prefix: str = "") -> None:
+    def load(again: Callable[..., None], module: Module, local: dict[str, Any], prefix: str = "") -> None:
         local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
         if assign:
             local_metadata["assign_to_params_buffers"] = assign
@@ -313,8 +313,8 @@ def _loadable(module: Module, prefix: str) -> dict[str, tt.Tensor | None]:
 class _Snapshot:
     """Parameters and buffers of a tree of modules with copies of their values, to go back to them."""
 
-    def __init__(self, module: Any) -> None:
-        self.saved = []
+    def __init__(self, module: Module) -> None:
+        self.saved: list[Any] = []
         for part in module.modules():
             for table in (part._parameters, part._buffers):
                 values = {
@@ -336,7 +336,7 @@ class _Snapshot:
 class _Ties:
     """Parameters and buffers that a tree of modules has under more than one name."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Module) -> None:
         names: dict[int, list[tuple[dict[str, Any], str]]] = {}
         self._before: list[tuple[tt.Tensor, list[tuple[dict[str, Any], str]]]] = []
         for part in module.modules():

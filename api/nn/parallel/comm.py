@@ -13,7 +13,7 @@ from tt.nn.parallel.scatter_gather import accelerator
 __all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced", "scatter"]
 
 
-def _one_of(name: str, given: Any, out: Any, what: str) -> None:
+def _one_of(name: str, given: object, out: object, what: str) -> None:
     """Raise unless exactly one of two arguments is given."""
     if (given is None) is (out is None):
         raise ValueRangeError(f"{name}(): give exactly one of {what} and out")
@@ -77,7 +77,7 @@ def broadcast_coalesced(
     return tuple(tuple(broadcast(tensor, [device])[0] for tensor in tensors) for device in devices)
 
 
-def reduce_add(inputs: Sequence[tt.Tensor], destination: Any = None) -> tt.Tensor:
+def reduce_add(inputs: Sequence[tt.Tensor], destination: int | tt.device | None = None) -> tt.Tensor:
     """Return the sum of tensors of several devices, on one device.
 
     Parameters
@@ -118,7 +118,9 @@ def reduce_add(inputs: Sequence[tt.Tensor], destination: Any = None) -> tt.Tenso
 
 
 def reduce_add_coalesced(
-    inputs: Iterable[Iterable[tt.Tensor]], destination: Any = None, buffer_size: int = 10485760
+    inputs: Iterable[Iterable[tt.Tensor]],
+    destination: int | tt.device | None = None,
+    buffer_size: int = 10485760,
 ) -> tuple[tt.Tensor, ...]:
     """Return the sums of the tensors that stand at the same place in the lists of several devices.
 
@@ -208,7 +210,11 @@ def scatter(
 
 
 def gather(
-    tensors: Iterable[tt.Tensor], dim: int = 0, destination: Any = None, *, out: tt.Tensor | None = None
+    tensors: Iterable[tt.Tensor],
+    dim: int = 0,
+    destination: int | tt.device | None = None,
+    *,
+    out: tt.Tensor | None = None,
 ) -> tt.Tensor:
     """Join tensors of several devices on one device.
 

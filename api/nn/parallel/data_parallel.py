@@ -49,7 +49,7 @@ class DataParallel(Module):
         self,
         module: Module,
         device_ids: Sequence[Any] | None = None,
-        output_device: Any = None,
+        output_device: int | tt.device | None = None,
         dim: int = 0,
     ) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ def data_parallel(
     module: Module,
     inputs: Any,
     device_ids: Sequence[Any] | None = None,
-    output_device: Any = None,
+    output_device: int | tt.device | None = None,
     dim: int = 0,
     module_kwargs: dict[str, Any] | None = None,
 ) -> Any:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import tt
 from tt import Tensor
 from tt.distributed import collectives, objects, ranks, world
 from tt.distributed.algorithms.join import Join, Joinable, JoinHook
 from tt.distributed.debug_level import DebugLevel, get_debug_level
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.reducer import BuiltinCommHookType, Reducer
 from tt.library import warn_user
 from tt.nn.modules.module import Module
 from tt.types import Device
+
+if TYPE_CHECKING:
+    from tt.distributed.device_mesh import DeviceMesh
+    from tt.distributed.work import Work
 
 __all__ = ["DistributedDataParallel"]
 
@@ -90,20 +95,20 @@ class DistributedDataParallel(Module, Joinable):
         self,
         module: Module,
         device_ids: Sequence[Any] | None = None,
-        output_device: Any = None,
+        output_device: int | tt.device | None = None,
         dim: int = 0,
         broadcast_buffers: bool = True,
         init_sync: bool = True,
-        process_group: Any = None,
+        process_group: ProcessGroup | None = None,
         bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False,
         check_reduction: bool = False,
         gradient_as_bucket_view: bool = False,
         static_graph: bool = False,
-        delay_all_reduce_named_params: Any = None,
-        param_to_hook_all_reduce: Any = None,
-        mixed_precision: Any = None,
-        device_mesh: Any = None,
+        delay_all_reduce_named_params: object = None,
+        param_to_hook_all_reduce: object = None,
+        mixed_precision: object = None,
+        device_mesh: DeviceMesh | None = None,
         skip_all_reduce_unused_params: bool = False,
     ) -> None:
         super().__init__()
@@ -242,7 +247,7 @@ class DistributedDataParallel(Module, Joinable):
                 self.reducer.skip()
         return outputs
 
-    def _set_divisor(self, work: Any) -> None:
+    def _set_divisor(self, work: Work | None) -> None:
         """Divide by the number of ranks, or of those that have a batch if asked for."""
         self.reducer.divisor = self.reducer.size
         if work is not None and not self._divide_by_initial_world_size:

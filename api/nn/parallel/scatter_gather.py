@@ -13,7 +13,7 @@ from tt.types import Device
 __all__ = ["gather", "is_namedtuple", "scatter", "scatter_kwargs"]
 
 
-def is_namedtuple(obj: Any) -> bool:
+def is_namedtuple(obj: object) -> bool:
     """Return whether an object is a named tuple.
 
     Parameters
@@ -36,7 +36,7 @@ def is_namedtuple(obj: Any) -> bool:
     return _is_namedtuple(obj)
 
 
-def _is_namedtuple(obj: Any) -> bool:
+def _is_namedtuple(obj: object) -> bool:
     return isinstance(obj, tuple) and hasattr(obj, "_asdict") and hasattr(obj, "_fields")
 
 

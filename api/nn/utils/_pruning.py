@@ -22,7 +22,7 @@ class BasePruningMethod(ABC):
     _tensor_name: str
     dim: int  # of the structured methods
 
-    def __call__(self, module: Any, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: tuple[Any, ...]) -> None:
         """Compute the pruned tensor for this forward."""
         setattr(module, self._tensor_name, self.apply_mask(module))
 
@@ -38,7 +38,7 @@ class BasePruningMethod(ABC):
             The mask of earlier prunings; elements that it prunes stay pruned.
         """
 
-    def apply_mask(self, module: Any) -> tt.Tensor:
+    def apply_mask(self, module: Module) -> tt.Tensor:
         """Return the pruned tensor."""
         if getattr(self, "_tensor_name", None) is None:
             raise AssertionError(f"Module {module} has to be pruned")
@@ -159,7 +159,7 @@ class PruningContainer(BasePruningMethod):
                 self._tensor_name = method._tensor_name
             self.add_pruning_method(method)
 
-    def add_pruning_method(self, method: Any) -> None:
+    def add_pruning_method(self, method: BasePruningMethod | None) -> None:
         """Add a method.
 
         Raises

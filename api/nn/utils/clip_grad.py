@@ -44,7 +44,10 @@ def _groups(tensors: Iterable[tt.Tensor], foreach: bool | None) -> list[list[tt.
 
 
 def get_total_norm(
-    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+    tensors: tt.Tensor | Iterable[tt.Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> tt.Tensor:
     """Return the norm of tensors as if all their elements were one vector.
 
@@ -92,7 +95,10 @@ def get_total_norm(
 
 
 def clip_grads_with_norm_(
-    parameters: Any, max_norm: float, total_norm: tt.Tensor, foreach: bool | None = None
+    parameters: tt.Tensor | Iterable[tt.Tensor],
+    max_norm: float,
+    total_norm: tt.Tensor,
+    foreach: bool | None = None,
 ) -> None:
     """Scale gradients in place by max_norm / total_norm, where that is below one.
 
@@ -128,7 +134,7 @@ def _scale(grads: list[tt.Tensor], max_norm: float, total_norm: tt.Tensor, forea
 
 
 def clip_grad_norm_(
-    parameters: Any,
+    parameters: tt.Tensor | Iterable[tt.Tensor],
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
@@ -167,7 +173,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm(
-    parameters: Any,
+    parameters: tt.Tensor | Iterable[tt.Tensor],
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
@@ -178,7 +184,9 @@ def clip_grad_norm(
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
-def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+def clip_grad_value_(
+    parameters: tt.Tensor | Iterable[tt.Tensor], clip_value: float, foreach: bool | None = None
+) -> None:
     """Clip each element of gradients in place to ±clip_value.
 
     Parameters

@@ -77,7 +77,7 @@ def fuse_linear_bn_weights(
     return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
-def _fused(layer: M, bn: Any, transpose: bool) -> M:
+def _fused(layer: M, bn: Module, transpose: bool) -> M:
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval! Call eval() on both modules first")
     fused = copy.deepcopy(layer)
@@ -89,7 +89,7 @@ def _fused(layer: M, bn: Any, transpose: bool) -> M:
     return fused
 
 
-def fuse_conv_bn_eval(conv: M, bn: Any, transpose: bool = False) -> M:
+def fuse_conv_bn_eval(conv: M, bn: Module, transpose: bool = False) -> M:
     """Return a copy of a convolution that includes the batch normalisation behind it; for evaluation.
 
     Parameters
@@ -104,7 +104,7 @@ def fuse_conv_bn_eval(conv: M, bn: Any, transpose: bool = False) -> M:
     return _fused(conv, bn, transpose)
 
 
-def fuse_linear_bn_eval(linear: M, bn: Any) -> M:
+def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
     """Return a copy of a linear layer that includes the batch normalisation behind it; for evaluation.
 
     Parameters

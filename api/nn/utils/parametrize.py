@@ -48,14 +48,14 @@ def cached() -> Iterator[None]:
             _cache.clear()
 
 
-def _register(module: Module, name: str, tensor: Any) -> None:
+def _register(module: Module, name: str, tensor: tt.Tensor | None) -> None:
     if isinstance(tensor, Parameter):
         module.register_parameter(name, tensor)
     else:
         module.register_buffer(name, tensor)
 
 
-def _set(dest: Any, src: tt.Tensor) -> None:
+def _set(dest: tt.Tensor, src: tt.Tensor) -> None:
     """Give a tensor the data of another one, of whatever shape, and its class if tensors are swapped."""
     if dest is src:
         return
@@ -68,7 +68,7 @@ def _set(dest: Any, src: tt.Tensor) -> None:
         dest.data = data
 
 
-def _check(what: str, got: Any, like_dtype: Any, like_shape: Any = None) -> None:
+def _check(what: str, got: object, like_dtype: tt.dtype, like_shape: Sequence[int] | None = None) -> None:
     """Refuse anything but a tensor, and one that has another dtype or shape."""
     if not isinstance(got, tt.Tensor):
         raise ValueError(f"{what} must return a tensor. Got {type(got).__name__}")
@@ -195,13 +195,13 @@ def _inject_new_class(module: Module) -> None:
     """Make a class for this module alone, which takes the properties."""
     kind = type(module)
 
-    def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
+    def deepcopy(self: Module, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
             memo[id(self)] = replica = self.__new__(type(self))
             replica.__dict__ = copy.deepcopy(self.__dict__, memo)
         return memo[id(self)]
 
-    def getstate(self: Any) -> Any:
+    def getstate(self: Module) -> Any:
         raise RuntimeError("parametrized modules are saved through state_dict(), not pickled")
 
     members: dict[str, Any] = {"__getstate__": getstate, "__module__": kind.__module__}
@@ -213,7 +213,7 @@ def _inject_new_class(module: Module) -> None:
 def _inject_property(module: Module, name: str) -> None:
     """Make a name of the module's class compute the tensor."""
 
-    def get(self: Any) -> Any:
+    def get(self: Module) -> Any:
         computation = self.parametrizations[name]
         if not _cache_enabled:
             return computation()
@@ -222,7 +222,7 @@ def _inject_property(module: Module, name: str) -> None:
             _cache[key] = computation()
         return _cache[key]
 
-    def put(self: Any, value: tt.Tensor) -> None:
+    def put(self: Module, value: tt.Tensor) -> None:
         self.parametrizations[name].right_inverse(value)
 
     setattr(type(module), name, property(get, put))

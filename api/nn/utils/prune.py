@@ -169,7 +169,7 @@ class LnStructured(_Structured):
         The dimension.
     """
 
-    def __init__(self, amount: float, n: Any, dim: int = -1) -> None:
+    def __init__(self, amount: float, n: float | str, dim: int = -1) -> None:
         super().__init__(amount, dim)
         self.n = n
 
@@ -251,7 +251,12 @@ def random_structured(module: Module, name: str, amount: float, dim: int) -> Mod
 
 
 def ln_structured(
-    module: Module, name: str, amount: float, n: Any, dim: int, importance_scores: tt.Tensor | None = None
+    module: Module,
+    name: str,
+    amount: float,
+    n: float | str,
+    dim: int,
+    importance_scores: tt.Tensor | None = None,
 ) -> Module:
     """Prune the slices of a parameter that have the smallest norms; see `LnStructured`."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
@@ -259,7 +264,10 @@ def ln_structured(
 
 
 def global_unstructured(
-    parameters: Any, pruning_method: type[BasePruningMethod], importance_scores: Any = None, **kwargs: Any
+    parameters: Iterable[tuple[Module, str]],
+    pruning_method: type[BasePruningMethod],
+    importance_scores: dict[tuple[Module, str], tt.Tensor] | None = None,
+    **kwargs: Any,
 ) -> None:
     """Prune several parameters as if they were one tensor.
 

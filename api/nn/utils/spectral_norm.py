@@ -45,7 +45,7 @@ class SpectralNorm:
         """Return the weight as a matrix whose rows are the outputs."""
         return weight.movedim(self.dim, 0).reshape(weight.size(self.dim), -1)
 
-    def compute_weight(self, module: Any, do_power_iteration: bool) -> tt.Tensor:
+    def compute_weight(self, module: Module, do_power_iteration: bool) -> tt.Tensor:
         """Return the weight divided by its largest singular value."""
         weight = getattr(module, f"{self.name}_orig")
         u, v = getattr(module, f"{self.name}_u"), getattr(module, f"{self.name}_v")
@@ -58,7 +58,7 @@ class SpectralNorm:
         result = weight / tt.dot(u, tt.mv(matrix, v))
         return result
 
-    def remove(self, module: Any) -> None:
+    def remove(self, module: Module) -> None:
         """Make the present weight a parameter again."""
         with tt.no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
@@ -66,7 +66,7 @@ class SpectralNorm:
             delattr(module, name)
         module.register_parameter(self.name, Parameter(weight.detach()))
 
-    def __call__(self, module: Any, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: object) -> None:
         """Compute the weight for this forward."""
         setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
 
@@ -105,12 +105,14 @@ class SpectralNorm:
         module._register_load_state_dict_pre_hook(new._complete)
         return new
 
-    def _note_version(self, module: Any, state_dict: Any, prefix: str, local_metadata: Any) -> None:
+    def _note_version(
+        self, module: Module, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any]
+    ) -> None:
         local_metadata.setdefault("spectral_norm", {})[f"{self.name}.version"] = self._version
 
     def _complete(
         self,
-        state_dict: Any,
+        state_dict: dict[str, Any],
         prefix: str,
         local_metadata: dict[str, Any],
         strict: bool,

@@ -8,6 +8,7 @@ from typing import Any
 
 import tt
 from tt.library import warn_user
+from tt.nn import Module
 
 __all__ = ["functional_call"]
 
@@ -64,7 +65,7 @@ def _swap(module: Any, path: str, value: Any) -> Any:
 
 
 @contextmanager
-def _replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
+def _replaced(module: Module, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
     for name, value in given.items():
         if value is not None and not isinstance(value, tt.Tensor):  # None leaves a parameter out: no bias
             raise TypeError(f"{value} given for {name!r} is not an instance of Tensor")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import tt
 from tt.library import warn_user
@@ -30,7 +30,7 @@ class WeightNorm:
         self.name = name
         self.dim = -1 if dim is None else dim
 
-    def compute_weight(self, module: Any) -> tt.Tensor:
+    def compute_weight(self, module: Module) -> tt.Tensor:
         """Return the weight."""
         return scaled(getattr(module, f"{self.name}_v"), getattr(module, f"{self.name}_g"), self.dim)
 
@@ -60,7 +60,7 @@ class WeightNorm:
         module.register_forward_pre_hook(new)
         return new
 
-    def remove(self, module: Any) -> None:
+    def remove(self, module: Module) -> None:
         """Make the present weight a parameter again."""
         weight = self.compute_weight(module)
         delattr(module, self.name)
@@ -68,7 +68,7 @@ class WeightNorm:
         del module._parameters[f"{self.name}_v"]
         setattr(module, self.name, Parameter(weight.detach()))
 
-    def __call__(self, module: Any, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: object) -> None:
         """Compute the weight again for this forward."""
         setattr(module, self.name, self.compute_weight(module))
 

@@ -19,7 +19,12 @@ class _WithMomentum(LRScheduler):
     use_beta1: bool
 
     def _begin_momentum(
-        self, optimizer: Optimizer, base: Any, most: Any, start: Literal["base", "most"], last_epoch: int
+        self,
+        optimizer: Optimizer,
+        base: float | list[float],
+        most: float | list[float],
+        start: Literal["base", "most"],
+        last_epoch: int,
     ) -> tuple[list[float], list[float]]:
         """Set the momenta of the groups, unless a run is continued."""
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:

@@ -69,7 +69,7 @@ def _wrapper(dtype: tt.dtype, hook: Hook) -> Hook:
             bucket.set_buffer(buffer)
             raise
 
-        def expand(done: Any) -> Tensor:
+        def expand(done: Future[Any]) -> Tensor:
             value = done.value()
             bucket.set_buffer(buffer)
             return buffer.copy_(value[0] if isinstance(value, list | tuple) else value)
