@@ -339,7 +339,8 @@ def lerp(self: Array, end: Array, weight: Array | Scalar) -> Any:
     elif isinstance(weight, complex) and self.dtype.kind != "c":
         raise errors.DtypeError(f"lerp(): the weight {weight} cannot be converted to {self.dtype}")
     # In the order of self, where NumPy would choose that of its first operand.
-    span = np.subtract(end, self, out=np.empty_like(self)) if end.shape == self.shape else end - self
+    # Of arrays without dimensions it is a NumPy scalar, which nothing can be written into.
+    span: Any = np.subtract(end, self, out=np.empty_like(self)) if end.shape == self.shape else end - self
     # Counted from the nearer of the two, so that both are met exactly.
     if not isinstance(weight, np.ndarray):
         if abs(weight) < 0.5:
