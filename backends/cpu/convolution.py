@@ -101,6 +101,7 @@ def forward(x: Array, w: Array, stride: Sizes, padding: Sizes, dilation: Sizes, 
     y = np.empty((count, groups, outputs // groups, positions), x.dtype)
     for part in blocks(count, groups * rows * positions * x.itemsize):
         items = part.stop - part.start
+        # With few windows an item gives BLAS too little: the items of the part become one product.
         if short:
             columns = np.moveaxis(view[part], 0, -1).reshape(groups, rows, positions * items)
             products = (filters @ columns).reshape(groups, outputs // groups, positions, items)
@@ -134,6 +135,7 @@ def transposed(
         else:
             added = added.reshape(channels, *kernel, items, *out)
             target = np.zeros((channels, items, *sizes), y.dtype)
+        # Windows overlap, and NumPy's += adds only once to an element: each place of the filter is added on its own.
         for overlap in product(*reaches):
             at = tuple(k for k, _, _ in overlap)
             into: Any = (..., *(to for _, to, _ in overlap))

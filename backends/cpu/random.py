@@ -152,6 +152,7 @@ def normals(generator: Generator | None, count: int, dtype: DTypeLike) -> Array:
     if out.dtype == np.float64:
         for section, words in _pieces(generator, 2 * len(out)):
             values = (words.view("<u8") >> np.uint64(11)) * 2.0**-53
+            # Half a step more, since the logarithm of 0 is infinite.
             _pair(
                 values[0::2] + 2.0**-54,
                 values[1::2] * (2 * math.pi),

@@ -352,6 +352,7 @@ def embedding_bag(
     if not in_range(inside, weight.shape[0]):
         wrong = inside[(inside < 0) | (inside >= weight.shape[0])][0]
         raise errors.PlaceError(f"embedding_bag(): index {wrong} is out of range for {weight.shape[0]} rows")
+    # Of bags that begin at one index all but the last are empty: "right" finds the last.
     owner = np.searchsorted(starts, np.arange(inside.size), "right") - 1
     rows, positions = weight[inside], np.arange(inside.size)
     if per_sample_weights is not None:

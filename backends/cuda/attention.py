@@ -304,6 +304,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
                 generate_stats=True,
                 use_causal_mask=call.causal,
             )
+            # The logarithms of the sums are float32 whatever the dtype of the operands.
             for uid, tensor in ((4, o), (5, stats)):
                 tensor.set_output(True).set_uid(uid).set_data_type(
                     kind if uid == 4 else cudnn.data_type.FLOAT

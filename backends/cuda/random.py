@@ -75,6 +75,7 @@ class Drawing:
     def reserved(self, generator: Generator | None, words: int, count: int) -> bytes:
         """Take so many words of a generator; return the struct `Drawn`."""
         blocks, numbers = -(-words // 4), self.backend.captured_numbers
+        # A captured kernel reads where its numbers begin from memory: a constant would repeat them at every replay.
         if numbers is not None and numbers.is_capturing():
             seed, offset, state = numbers.reserve(generator, blocks)
         else:
@@ -115,8 +116,10 @@ class Drawing:
         out = self.mover.empty(size, dtype)
         name, parts = PARTS.get(name_of(dtype), (name_of(dtype), 1))
         count = parts * _count(size)
+        # Box and Muller make normal numbers in pairs.
         words = (count + count % 2) * (2 if name == "float64" else 1)
         drawn = self.reserved(generator, words, count)
+        # The variance of a complex number is 1, half of it in each part.
         unit = math.sqrt(0.5) if parts == 2 else 1.0
         self.launch(f"draw_normal<{name}>", words, (out, drawn, unit, _affine(scale, shift, parts)))
         return out

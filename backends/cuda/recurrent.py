@@ -178,6 +178,7 @@ class _Layers:
         x, u, v, p, q, w = map(self._wide, (input, w_ih, w_hh, b_ih, b_hh, w_hr))
         h = self._own(self._wide(hx), hx)
         c = None if cx is None else self._own(self._wide(cx), cx)
+        # The products with the inputs do not depend on earlier steps: one product serves all of them.
         own = self.products.linear(_flat(x), u, p)
         output = backend.empty((rows.count, out), x.dtype)
         kept = backend.empty((rows.count, kept_vectors * hidden), x.dtype)
@@ -230,6 +231,7 @@ class _Layers:
         state = self._own(self._wide(h_grad), h)
         to_cell = None if c is None else self._own(self._wide(c_grad), c)
         own = backend.empty((rows.count, gates * hidden), x.dtype)
+        # In a GRU the reset gate multiplies the recurrent product before it is added: its gradient is one of its own.
         recurrent = backend.empty((rows.count, gates * hidden), x.dtype) if mode == "gru" else own
         befores = backend.empty((rows.count, out), x.dtype)
         slopes = backend.empty((rows.count, out), x.dtype)
@@ -253,6 +255,7 @@ class _Layers:
         self._launch(
             f"rnn_slope<{short}>", hx.shape[0] * out, None, state, product, kept, state, None, everything, out
         )
+        # The steps kept their rows so that each weight's gradient is one product over all of them.
         nothing = backend.empty((0,), x.dtype)
         gradients = (
             self._times(own, u).view(input.shape, contiguous_strides(input.shape)), state,

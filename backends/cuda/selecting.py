@@ -49,6 +49,7 @@ def true_places(mover: Mover, self: StridedHandle, op: str, columns: bool = Fals
         return mover.empty((0, total) if columns else (total, 0), np.dtype(np.int64))
     total, chunk, blocks = 0, 0, 0
     if count:
+        # Two passes: blocks count, and from the sums before them they know where to write.
         flat = mover.contiguous(self)
         chunk = max(_FEWEST, -(-count // (_BLOCKS * THREADS)) * THREADS)
         blocks = -(-count // chunk)
@@ -57,6 +58,7 @@ def true_places(mover: Mover, self: StridedHandle, op: str, columns: bool = Fals
         counting = INDEXING.kernel(f"count_true<{name}, {THREADS}>")
         counting(backend, grid, block, (counts, flat, count, chunk))
         INDEXING.kernel(f"sum_before<{THREADS}>")(backend, (1,), block, (counts, blocks))
+        # The shape of the result depends on the data, so the host waits here.
         total = int(counts.view((), (), blocks).array)
         backend.failures.raise_first()
     out = mover.empty((ndim, total) if columns else (total, ndim), np.dtype(np.int64))

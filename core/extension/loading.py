@@ -98,6 +98,7 @@ class Loading:
         try:
             for one, operator in operators.items():
                 extension.functions[one] = define(operator, kernels[one])
+        # Some operators without the others would be left in the registry, and a second attempt find them taken.
         except BaseException:
             extension.remove()
             raise

@@ -230,6 +230,7 @@ def _signature(name: str, function: Function) -> str:
             word = "str"
         else:
             word = _number_word(function, type_)
+        # A name of C may be a keyword of Python.
         name_in_python = parameter.name + "_" * keyword.iskeyword(parameter.name)
         arguments.append(f"{word} {name_in_python}")
     several = [p.name for p in function.parameters if p.type.kind == "results"]

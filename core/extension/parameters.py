@@ -157,8 +157,10 @@ class Specification:
             size < 2 or stride % value.itemsize == 0
             for size, stride in zip(value.shape, value.strides, strict=True)
         )
+        # C reads elements in native order at aligned addresses, with strides counted in elements.
         if value.flags.aligned and value.dtype.isnative and whole:
             return value
+        # What is written into a copy would be lost.
         if parameter.writes:
             self._refuse(
                 parameter, "is changed by the function, and its elements are not aligned or not native"

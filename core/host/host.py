@@ -135,6 +135,7 @@ class Host:
                 namesakes(plugins, plugin, lambda p: any(p.distribution in rule.plugins for rule in rules))
                 with PLUGIN_CODE.of(plugin):
                     read_manifest(plugin)
+            # A broken plugin must not stop the others: it is set aside with its error.
             except BROKEN as error:
                 plugin.fail(error)
             else:

@@ -223,6 +223,7 @@ class Plugin:
         """Return the facts of now, after asking whether the plugin can work on this machine."""
         state, reason = self.state, self.reason
         if state in ("loaded", "active") and self.manifest is not None and self.manifest.available:
+            # The check is code of the plugin: its failure is a fact about the plugin, too.
             try:
                 unavailable = object_named(self.manifest.available)()
             except BROKEN as error:

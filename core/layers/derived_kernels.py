@@ -68,6 +68,7 @@ def _spread(backend: Backend, handle: Any, shape: Sequence[int]) -> Any:
     """Return the elements broadcast to a shape."""
     if tuple(handle.shape) == tuple(shape):
         return handle
+    # A backend has to offer `take`, and need not broadcast: positions are broadcast in its place.
     own = np.arange(int(np.prod(handle.shape, dtype=np.int64))).reshape(tuple(handle.shape))
     positions = np.broadcast_to(own, tuple(shape)).reshape(-1)
     return backend.reshape(backend.take(backend.reshape(handle, (-1,)), positions), tuple(shape))

@@ -222,6 +222,7 @@ def _run_on_meta(cached: CachedCall, args: tuple[Any, ...]) -> Any:
         return [fake(item) for item in value] if type(value) is list else value
 
     moved = [on_meta(value) for value in args]
+    # A factory names the device of its result, where it would make one with data.
     if at >= 0:
         moved[at] = Device("meta")
     if cached.form == "inplace":

@@ -272,6 +272,7 @@ class FunctionaliseLayer(Layer):
         storage.geometry = geometry
         base, indices = storage.base, positions(storage.geometry)
         lacking = int(indices.max(initial=-1)) + 1 - int(base.flat.shape[0])
+        # The content is an array without room to grow: a longer one takes its place, for all views.
         if lacking > 0:
             more = backend.from_numpy(np.zeros(lacking, target.dtype.numpy), target.device)
             base.flat = backend.concat([base.flat, more])

@@ -131,6 +131,7 @@ class TreeSpec:
                     f"flatten_up_to(): Node keys mismatch; expected {list(keys)}, but got {list(tree)}."
                 )
             items = [tree[key] for key in keys]
+        # The context of a deque is its maximum length, in which trees may differ.
         elif kind is not deque and context != self.context:
             raise ValueRangeError(
                 f"flatten_up_to(): Node context mismatch; expected {self.context!r}, but got {context!r}."

@@ -203,6 +203,7 @@ def _asked(cached: CachedCall, args: tuple[Any, ...], whole: bool = False) -> An
         mode = _get_current_dispatch_mode()
         if mode is not None and (not whole or _wants_whole(type(mode), operator)):
             rule = rules.get(type(mode))
+            # What the mode itself calls goes to what lies below it.
             THREAD.modes = without(modes, mode)
             try:
                 if rule is None:

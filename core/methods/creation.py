@@ -165,6 +165,7 @@ def tensor(
             return _with_gradient(shared.to(target, requested or shared.dtype, copy=True), requires_grad)
         inferred = check_array(shared)
         array = cast_array(shared, requested or inferred)
+        # A cast makes a copy, and the same dtype none; the result never shares memory.
         if array is shared:
             array = shared.copy()
     elif isinstance(data, STORAGES):

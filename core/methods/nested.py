@@ -125,6 +125,7 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
         level = _elements(level)
     if not level:
         return tuple(shape), level
+    # Nearly all lists hold nothing but Python numbers, whose types are looked at in one go.
     if not _NUMBERS.issuperset(map(type, level)):
         for leaf in level:
             _check_leaf(leaf, len(shape))

@@ -333,10 +333,12 @@ def _order(shape: Shape, table: Sequence[Shape]) -> list[int]:
     def comes_after(one: int, other: int) -> int:
         for strides in table:
             a, b = strides[one], strides[other]
+            # Broadcast along one of them, this operand says nothing about their order.
             if a == 0 or b == 0:
                 continue
             if a != b:
                 return 1 if a > b else -1
+            # Of equal strides, the shorter dimension is the faster.
             if shape[one] > shape[other]:
                 return 1
         return 0
@@ -379,6 +381,7 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], size: Sequence[in
     chunk = new = 1
     for dim in range(len(shape) - 1, -1, -1):
         chunk *= shape[dim]
+        # The next dimension continues this chunk; the stride of a single element does not matter.
         if dim and (shape[dim - 1] == 1 or strides[dim - 1] == chunk * base):
             continue
         while position >= 0 and (new < chunk or size[position] == 1):

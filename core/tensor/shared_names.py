@@ -147,12 +147,14 @@ def _change(name: str, messages: int, *, add: bool = False, drop: bool = False) 
             me = _self()
             if add and len(holders) < _MOST_HOLDERS:
                 holders.append(me)
+            # The list is full: this process counts like a message that never arrives, so that the name stays.
             elif add:
                 count += 1
             if drop and me in holders:
                 holders.remove(me)
             elif drop:
                 count = max(count - 1, 0)
+            # While messages are under way the name stays whoever lives.
             if not count:
                 holders = _living(holders, {me: True})
             if count or holders:

@@ -149,15 +149,18 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
                 return wide if other.itemsize < wide.itemsize else other
             if wide is dt.uint64:
                 raise PromotionError(type1.name, type2.name)
+            # A signed dtype holds the numbers of an unsigned one only if it is twice as wide.
             size = max(2 * wide.itemsize, other.itemsize)
             return next(signed for signed in _SIGNED if signed.itemsize == size)
     low, high = sorted((type1, type2), key=_RANK.__getitem__)
     if (low, high) == (dt.uint8, dt.int8):
         return dt.int16
+    # One has more digits, the other a larger range.
     if (low, high) == (dt.float16, dt.bfloat16):
         return dt.float32
     if low is dt.float64 and high.is_complex:
         return dt.complex128
+    # The parts of complex32 are of float16, which holds neither.
     if low in (dt.bfloat16, dt.float32) and high is dt.complex32:
         return dt.complex64
     return high

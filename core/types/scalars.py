@@ -68,6 +68,7 @@ def number_array(numbers: Sequence[bool | int | float | complex], dtype: Dtype) 
         return np.array([bool(number) for number in numbers], dtype=np.bool_)
     if float in kinds:
         return _from_doubles(_doubles(numbers), dtype)
+    # Half of its numbers are beyond int64, through which those of the other dtypes go.
     if dtype is dt.uint64:
         return _unsigned_long(numbers)
     try:

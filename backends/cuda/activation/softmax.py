@@ -106,11 +106,13 @@ def _plan(
         (outer, outer_stride), (inner, inner_stride) = steps
         walked += (outer_stride, each[at] if axis else 1, inner_stride)
     lines = outer * inner
+    # Where neighbouring lines are closer than the elements of one, threads side by side take lines side by side.
     if inner >= 8 and abs(walked[2]) < abs(walked[1]):
         kernel, grid = f"softmax_columns<{{}}, {tuning.threads}>", outer * -(-inner // 32)
     else:
         steps_fit = all(step % lanes == 0 for step in walked[0::3]) and count % lanes == 0
         plain = inner == 1 and all(step == 1 for step in walked[1::3])
+        # Vectors need lines without gaps, each of which begins at a multiple of the vector.
         lanes = lanes if plain and steps_fit else 1
         width, packs, together = line_width(count, lanes, tuning)
         kernel = f"softmax_lines<{{}}, {lanes}, {packs}, {width}, {tuning.threads}>"

@@ -172,6 +172,7 @@ class OwnKernels:
         rows, columns = geometry.rows("weights"), geometry.columns("weights")
         tiles = -(-columns // tile) * -(-rows // tile) * geometry.groups
         depth = geometry.count * prod(geometry.out)
+        # Filters are few and sums long: the sums are cut into parts until there are blocks for the whole device.
         parts = max(1, min(-(-WANTED // tiles), depth // (32 * deep), SLICES // geometry.groups))
         sums = SUMS.get(dtype, dtype)
         target = (

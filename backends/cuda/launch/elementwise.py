@@ -234,12 +234,14 @@ def run(
     else:
         if out.shape != shape:
             raise errors.ShapeError(f"the result has the shape {shape}, and its target {out.shape}")
+        # An operand that overlaps the target elsewhere would be read after it was written.
         operands = [_apart(backend, operand, out) for operand in operands]
         strides = [h.strides if h.shape == shape else _spread(h, shape) for h in operands]
     if 0 in shape:
         return out
     if len(shape) > MAX_DIMS and len(collapse(shape, [out.strides, *strides]).sizes) > MAX_DIMS:
         return _by_slices(backend, functor, operands, strides, dtype, numbers, out)
+    # Vectors of 16 bytes are used where all addresses allow it, so the alignment is part of the key.
     pointers = out.data_ptr
     for operand in operands:
         pointers |= operand.data_ptr
@@ -248,6 +250,7 @@ def run(
     plans = _PLANS.known
     plan = plans.get(key)
     if plan is None:
+        # A program whose shapes change all the time would keep plans that never serve again.
         if len(plans) >= _MAX_PLANS:
             plans.clear()
         plan = plans[key] = plan_of(functor, out, operands, strides, not pointers & 15)

@@ -107,6 +107,7 @@ class CupyEngine:
         if loaded is None:
             loaded = self._load(cuda, kernel)
         function = loaded[0].ptr
+        # CUDA gives a function more than the static limit only on request, which is made once.
         if shared > _STATIC_SHARED and self._asked.get(function, 0) < shared:
             cuda.driver.funcSetAttribute(function, _MAX_DYNAMIC_SHARED_SIZE, shared)
             self._asked[function] = shared
@@ -135,6 +136,7 @@ class CupyEngine:
         device = cuda.runtime.getDevice()
         compiled = cached_kernel(kernel, f"sm_{cuda.Device(device).compute_capability}")
         with self._lock:
+            # Another thread may have loaded it while this one compiled.
             loaded = self._functions.get((device, kernel))
             if loaded is None:
                 module = cuda.function.Module()

@@ -177,6 +177,7 @@ def make_plan(
             "  try: contiguous()"
         )
     steps = [index.step for index in indices]
+    # How far any offset can go decides whether 32 bits hold it.
     reach = [sum(abs(stride) * max(n - 1, 0) for n, stride in zip(shape, row, strict=True)) for row in rows]
     reach[0] += sum(abs(index.step) * index.size for index in indices)
     unit = itemsize

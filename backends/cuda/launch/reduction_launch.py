@@ -212,6 +212,7 @@ def _plan(
             count,
             result,
         )
+    # Where places do not matter, the dimensions are taken by falling strides, so that more of them can be joined.
     if not ordered:
         reduced.sort(key=lambda dim: -abs(dim[1]))
     outer, inner = collapsed(kept), collapsed(reduced)
@@ -220,6 +221,7 @@ def _plan(
     line_outer, line_inner = ((1, 0), (1, 0), *outer)[-2:]
     across_outer, across_inner = ((1, 0), (1, 0), *inner)[-2:]
     index = index_type(max(lines, count))
+    # Where neighbouring lines are closer than the elements of one, threads side by side take lines side by side.
     if line_inner[0] >= 16 and abs(line_inner[1]) < abs(across_inner[1]):
         name, tasks, parts = _columns(line_outer[0], line_inner[0], count, index, tuning)
     else:

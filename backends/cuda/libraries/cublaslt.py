@@ -258,6 +258,7 @@ class CublasLt:
             self._set(layout, "matrix_layout", "MatrixLayoutAttribute", "STRIDED_BATCH_OFFSET", factor.step)
             layouts.append(layout)
         preference = lt.matmul_preference_create()
+        # C and D are one matrix, the result.
         preferences = {"MAX_WORKSPACE_BYTES": WORKSPACE} | {
             f"MIN_ALIGNMENT_{matrix}_BYTES": bytes
             for matrix, bytes in zip("ABCD", (*aligned, aligned[2]), strict=True)
@@ -272,6 +273,7 @@ class CublasLt:
                 heuristic.ctypes.data, count.ctypes.data,
             )  # fmt: skip
         except lt.cuBLASLtError as error:
+            # No algorithm for these operands is an answer: the caller has another way.
             if "NOT_SUPPORTED" not in str(error):
                 raise
         finally:

@@ -121,6 +121,7 @@ class SentMemory:
         """
         pid, number, segment, offset, nbytes, layout, report = handed_over
         shape, strides, start, dtype = layout
+        # CUDA does not open memory in the process that it belongs to.
         if pid == os.getpid():
             owner = self._sent[number][0]
             report[0] = 1

@@ -210,6 +210,7 @@ class Transfers:
         with backend.on(home):
             here = cuda.get_current_stream()
             source = self.rows(handle.view(new.shape, [handle.strides[d] for d in order]))
+            # The new memory may have had another use, for which the other device's stream may not have finished.
             here.wait_event(ready)
             if source.nbytes:
                 cuda.runtime.memcpyPeerAsync(

@@ -66,6 +66,7 @@ def _graphed(
                 "make_graphed_callables",
                 f"sample_args[{position}] must be a CUDA tensor, not {type(value).__name__}",
             )
+    # The graphs read these addresses at every replay: a call copies its arguments there.
     static = [value.detach().clone().requires_grad_(value.requires_grad) for value in samples]
     differentiable = [position for position, value in enumerate(static) if value.requires_grad]
 
@@ -84,6 +85,7 @@ def _graphed(
             allow_unused=allow_unused,
         )
 
+    # What only first calls do, such as compiling kernels and choosing algorithms, must not be captured.
     with tt.cuda.stream(tt.cuda.Stream()):
         for _ in range(max(warmup, 1)):
             results = outputs()
@@ -104,9 +106,11 @@ def _graphed(
         @staticmethod
         def forward(ctx: Any, *args: Any) -> Any:
             for target, value in zip(static, args, strict=True):
+                # The captured tensors themselves may be passed.
                 if target.data_ptr() != value.data_ptr():
                     target.detach().copy_(value)
             forward.replay()
+            # The next replay writes over these results.
             return tuple(value.detach().clone() for value in plain)
 
         @staticmethod

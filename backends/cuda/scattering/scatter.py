@@ -134,6 +134,7 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
         sizes, base, chosen = slices_of(self, axis, index)
         strides = _source_strides(source, sizes)
         atomic = name_of(self.dtype) in ATOMIC and not _ordered(self.dtype)
+        # The kernel multiplies each part of a number by the factor, which is no product of complex numbers.
         if atomic and (alpha == 1 or self.dtype.kind != "c"):
             factor = _one(self.dtype) if alpha == 1 else bytes_of(alpha, self.dtype)
             combiner.add_atomically(self, source, sizes, base, strides, (index, chosen), "index_add", factor)
@@ -145,6 +146,7 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
             one = _one(self.dtype)
             combiner.add_atomically(self, source, sizes, base, strides, (index, chosen), "index_add", one)
             return
+        # Elements that cannot be added atomically, or whose order must not change, are sorted by slices and then added.
         target = mover.contiguous(self)
         values = mover.take(
             mover.empty(sizes, source.dtype), source, sizes, strides, contiguous_strides(sizes)

@@ -243,6 +243,7 @@ def view_dtype(self: Handle, dtype: np.dtype[Any]) -> Handle:
             self.offset * times,
         )
     times = target // have
+    # An element of the wider dtype begins at a multiple of its own size.
     if last % times or self.offset % times or any(s % times for s in self.strides[:-1]):
         raise ValueError("the elements do not fit")
     return _read_as(

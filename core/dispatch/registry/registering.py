@@ -106,6 +106,7 @@ def add_lazy_kernels(
     def remove() -> None:
         with registry.lock:
             for op in ops:
+                # Kernels that nobody asked for were never made; others have to leave the table.
                 if not registry.kernels.forget(op, make):
                     registry.kernels.discard(registered[op])
                 registry.invalidate(op)

@@ -177,6 +177,7 @@ def _cut(lib: ArrayLibrary, product: CsrHandle, shape: tuple[int, ...], layout: 
     *batch, rows, columns = shape
     count = max(prod(batch), 1)
     numbers = keys(lib, product)
+    # A batch is one matrix with blocks along its diagonal, so a row has the columns of all matrices.
     row, column = numbers // max(count * columns, 1), product.plain
     indices = xp.empty((len(shape), len(numbers)), xp.int64)
     if batch:
@@ -204,6 +205,7 @@ def _cut(lib: ArrayLibrary, product: CsrHandle, shape: tuple[int, ...], layout: 
     compressed = xp.concatenate(
         [product.compressed[:-1].reshape(count, rows), product.compressed[rows::rows, None]], axis=1
     )
+    # Each matrix counts its elements from its own first.
     compressed = compressed - product.compressed[: count * rows : rows, None]
     nnz = product.nnz // count
     return CsrHandle(

@@ -225,6 +225,7 @@ def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int
         return _made(self, (compressed, plain, values), shape)
     unit = handle.blocksize[at - batch]
     whole = step == 1 and first % unit == 0 and last % unit == 0
+    # Only whole compressed rows of one matrix lie together in memory.
     if batch or not whole or handle.rows != (at == 0) or not has_data(self):
         return _back(coo.slice_(_coordinates(self), at, first, last, step), self)
     starts = compressed[first // unit : last // unit + 1]
@@ -286,6 +287,7 @@ def resize_(self: Tensor, size: Sequence[int]) -> Tensor:
             f"{what}: only the rows and columns of a tensor of the layout tt.{handle.layout} can be resized, not from "
             f"{list(self.shape)} to {list(size)}"
         )
+    # Elements beyond the new end could lie anywhere among the others.
     if size[other] < self.shape[other]:
         raise errors.ShapeError(
             f"{what}: dimension {other} of a tensor of the layout tt.{handle.layout} cannot shrink from "
@@ -299,6 +301,7 @@ def resize_(self: Tensor, size: Sequence[int]) -> Tensor:
     compressed, plain, values = components(self)
     before, after = compressed.shape[-1] - 1, size[axis] // unit
     if after >= before:
+        # New rows are empty: they begin where the last one ends.
         ends = ops.expand(compressed[..., -1:], (*compressed.shape[:-1], after - before))
         compressed = ops.cat([compressed, ends], -1)
     elif batch:

@@ -184,6 +184,7 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
             f"{list(shape)} does not\n  try: x.to_dense().reshape(...)"
         )
     indices, values = components(self)
+    # Row-major positions keep their meaning, and their order, in the other shape.
     flat = flat_places(indices, whole)
     rows: list[Any] = []
     for size in reversed(front[1:]):
@@ -387,6 +388,7 @@ def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
         begin += tensor.shape[at]
     if at >= sparse:
         values = _padded(values, at - sparse + 1, shape[at])
+    # Along the first dimension all coordinates of a tensor come before those of the next; along others they mix.
     coalesced = at == 0 and sparse > 0 and all(handle_of(t).coalesced for t in tensors)
     known = all(handle_of(t).known for t in tensors)
     return coo_tensor(ops.cat(shifted, 1), ops.cat(values), shape, coalesced or len(tensors) == 1, known)
