@@ -135,7 +135,7 @@ def converter(
         )
     if dtype is not None and dtype.is_complex:
         warn_user(
-            "Module.to(): some modules do not compute with complex parameters as they are meant to\n"
+            "Complex modules are a new feature: some do not compute with complex parameters as they are meant to\n"
             "  try: to check outputs, then type(dtype), which does not say this"
         )
     dims = {tt.channels_last: (4,), tt.channels_last_3d: (5,)}.get(memory_format, (4, 5))

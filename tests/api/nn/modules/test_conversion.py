@@ -196,3 +196,12 @@ def test_a_replacement_that_is_one_of_the_tensors_is_refused(swapping):
     layer.weight = tt.nn.Parameter(layer.weight.detach().as_subclass(Same))
     with pytest.raises(RuntimeError, match="one of its arguments"):
         layer.load_state_dict(tt.nn.Linear(2, 2, bias=False).state_dict())
+
+
+@pytest.mark.torch
+def test_a_module_that_becomes_complex_warns_in_the_words_that_programs_filter_by():
+    import torch
+
+    for library in (tt, torch):
+        with pytest.warns(UserWarning, match="^Complex modules are a new feature"):
+            library.nn.Linear(1, 1).to(library.complex64)
