@@ -54,15 +54,15 @@ linalg            dtypes of decompositions: single and double precision, real an
 
 @cache
 def _names(words: tuple[str, ...]) -> tuple[str, ...]:
-    found: set[str] = set()
+    names: set[str] = set()
     for word in words:
         if word in DTYPE_CLASSES:
-            found |= DTYPE_CLASSES[word]
+            names |= DTYPE_CLASSES[word]
         elif word in DTYPE_NAMES:
-            found.add(word)
+            names.add(word)
         else:
             raise UnknownNameError("dtype or class of dtypes", word, (*DTYPE_CLASSES, *DTYPE_NAMES))
-    return tuple(name for name in DTYPE_NAMES if name in found)
+    return tuple(name for name in DTYPE_NAMES if name in names)
 
 
 def dtype_names(dtypes: str | Iterable[str]) -> tuple[str, ...]:
@@ -89,5 +89,5 @@ def dtype_names(dtypes: str | Iterable[str]) -> tuple[str, ...]:
 
 def dtype_set(dtypes: str | Iterable[str]) -> frozenset[str]:
     """Return the same names as a set, which is the class's own where one class is given."""
-    found = DTYPE_CLASSES.get(dtypes) if isinstance(dtypes, str) else None
-    return frozenset(dtype_names(dtypes)) if found is None else found
+    members = DTYPE_CLASSES.get(dtypes) if isinstance(dtypes, str) else None
+    return frozenset(dtype_names(dtypes)) if members is None else members

@@ -51,11 +51,11 @@ def _example(signature: Signature, example: str) -> str:
     name = signature.name
     several = len(signature.arguments) == 2 and signature.arguments[1].type.list is not None
     opening, closing = ("[", "]") if several else ("", "")
-    found = re.sub(rf"tt\.(ops\.)?{name}\(", f"tt.{name}_copy(", example)
-    if found == example:
-        found = re.sub(
+    copied = re.sub(rf"tt\.(ops\.)?{name}\(", f"tt.{name}_copy(", example)
+    if copied == example:
+        copied = re.sub(
             rf">>> (.*)\.{name}\(([^()]*)\)",
             lambda m: f">>> tt.{name}_copy({m[1]}{f', {opening}{m[2]}{closing}' if m[2] else ''})",
             example,
         )
-    return found
+    return copied

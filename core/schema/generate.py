@@ -40,26 +40,26 @@ def refresh(digest: str, *, missing: bool) -> State:
         With every mistake; the snapshot is left as it was.
     """
     began = time.perf_counter()
-    found = load([source_path()])
+    loaded = load([source_path()])
     if digest:
         what = "ops.yaml has no snapshot" if missing else "ops.yaml or its loader has changed"
         try:
-            write(SNAPSHOT_PATH, render(found, digest))
+            write(SNAPSHOT_PATH, render(loaded, digest))
             forget_bytecode()
         except OSError as error:
             say(f"{what}, and every process reads the YAML, since the snapshot cannot be written: {error}")
         else:
             failed = make_stubs()
-            made = (
+            report = (
                 f"snapshot made; its type stubs failed: {failed}"
                 if failed
                 else "snapshot and type stubs made"
             )
-            say(f"{what}: {made} in {time.perf_counter() - began:.1f} s")
+            say(f"{what}: {report} in {time.perf_counter() - began:.1f} s")
     # As later processes read them: the snapshot names the file without its folder.
-    here = {name: d._replace(location=("ops.yaml", d.location[1])) for name, d in found.items()}
+    here = {name: d._replace(location=("ops.yaml", d.location[1])) for name, d in loaded.items()}
     return (
-        here, _overloads(found), _methods(found), _public_names(found), _properties(found), _originals(found)
+        here, _overloads(loaded), _methods(loaded), _public_names(loaded), _properties(loaded), _originals(loaded)
     )  # fmt: skip
 
 

@@ -215,48 +215,48 @@ class SignatureReader(Reader):
         self.expect("{", "before the values")
         if base not in ("str", "int", "float", "bool"):
             raise Stop(column, f"only str, int, float and bool have chosen values, not {base}")
-        found: list[Any] = []
+        values: list[Any] = []
         while not self.take("}"):
-            if found:
+            if values:
                 self.expect(",", "or '}' between values")
             self.skip()
             at = self.at
-            found.append(self.element(self.literal(), Type(base), at))
-            if found[-1] in found[:-1]:
-                self.note(at, f"the value {found[-1]!r} occurs twice")
-        if not found:
+            values.append(self.element(self.literal(), Type(base), at))
+            if values[-1] in values[:-1]:
+                self.note(at, f"the value {values[-1]!r} occurs twice")
+        if not values:
             raise Stop(column, f"{base}{{}} has no value", f"write {base}, or list the values")
-        return tuple(found)
+        return tuple(values)
 
     def items(self, base: str, column: int, depth: int) -> tuple[Type, ...]:
         """Read the types of the items of a tuple or a dict."""
         self.expect("(", f"before the types of the items of a {base}")
         if depth > DEEPEST:
             raise Stop(column, f"a type is nested more than {DEEPEST} times")
-        found: list[Type] = []
+        types: list[Type] = []
         while not self.take(")"):
-            if found:
+            if types:
                 self.expect(",", "or ')' between types")
             self.skip()
             at = self.at
             type_, alias = self.type(depth + 1)
             if type_.is_tensor or alias:
                 raise Stop(at, f"a {base} holds no tensors", "give them an argument of their own")
-            found.append(type_)
-        if base == "dict" and (len(found) != 2 or str(found[0]) not in ("str", "int")):
+            types.append(type_)
+        if base == "dict" and (len(types) != 2 or str(types[0]) not in ("str", "int")):
             raise Stop(column, "a dict has keys of str or int, and values", "write dict(str, float)")
-        if not found:
+        if not types:
             raise Stop(column, "an empty tuple holds nothing", "leave the argument out")
-        return tuple(found)
+        return tuple(types)
 
     def alias(self) -> Alias:
         self.expect("(", "before alias sets")
         sets = []
         while True:
-            found = self.match(SET)
-            if not found:
+            match = self.match(SET)
+            if not match:
                 raise Stop(self.at, f"expected an alias set such as a, found {self.found()}")
-            sets.append(found[0])
+            sets.append(match[0])
             if not self.take("|"):
                 break
         write = self.take("!")
@@ -270,16 +270,16 @@ class SignatureReader(Reader):
     def returns(self, known: set[str]) -> list[Return]:
         if not self.take("("):
             return [self.single(known, named=False)]
-        found: list[Return] = []
+        results: list[Return] = []
         while not self.take(")"):
-            if found:
+            if results:
                 self.expect(",", "between returns")
             self.skip()
             column = self.at
-            found.append(self.single(known, named=True))
-            if found[-1].name and found[-1].name in [r.name for r in found[:-1]]:
-                self.note(column, f"two returns are called {found[-1].name!r}")
-        return found
+            results.append(self.single(known, named=True))
+            if results[-1].name and results[-1].name in [r.name for r in results[:-1]]:
+                self.note(column, f"two returns are called {results[-1].name!r}")
+        return results
 
     def single(self, known: set[str], *, named: bool) -> Return:
         type_, alias = self.type()

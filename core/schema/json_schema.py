@@ -52,9 +52,9 @@ def json_schema() -> dict[str, Any]:
 
 
 def _property(field: Field) -> dict[str, Any]:
-    found: dict[str, Any] = {"description": _description(field)}
+    described: dict[str, Any] = {"description": _description(field)}
     if field.form == "flag":
-        return found | {"type": "boolean"}
+        return described | {"type": "boolean"}
     word: dict[str, Any] = {"type": "string", "minLength": 1}
     if field.words is not None:
         word = {"enum": list(field.words)}
@@ -62,10 +62,10 @@ def _property(field: Field) -> dict[str, Any]:
         word["pattern"] = f"^(?:{field.pattern})$"
     words = {"type": "array", "items": word}
     if field.form == "text":
-        return found | word
+        return described | word
     if field.form == "words":
-        return found | words | {"uniqueItems": True}
-    return found | {"anyOf": [word, words]}
+        return described | words | {"uniqueItems": True}
+    return described | {"anyOf": [word, words]}
 
 
 def _description(field: Field) -> str:

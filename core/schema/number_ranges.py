@@ -88,8 +88,8 @@ def range_places(definition: OpDefinition) -> tuple[tuple[int, bool], ...]:
 @cache
 def _range_places(definition: OpDefinition) -> tuple[tuple[int, bool], ...]:
     return tuple(
-        (place, argument.name in definition.in_compute_range)
-        for place, argument in enumerate(definition.signature.arguments)
+        (position, argument.name in definition.in_compute_range)
+        for position, argument in enumerate(definition.signature.arguments)
         if argument.name in definition.in_range or argument.name in definition.in_compute_range
     )
 
@@ -115,25 +115,25 @@ def refuse_out_of_range(definition: OpDefinition, dtype: Dtype | None, args: Seq
     tt.core.errors.NumberRangeError: add(): alpha=1e+300 is beyond the range of float32
     """
     limit = math.inf
-    given = dtype
+    requested = dtype
     if dtype is None:
         dtype = _dtype_of(definition, args)
         if dtype is None:
             return SMALL
-    for place, computed in range_places(definition):
+    for position, computed in range_places(definition):
         lowest, highest = _range(dtype, computed)
         limit = min(limit, -lowest, highest)
-        value = args[place]
+        value = args[position]
         if isinstance(value, complex) and dtype.is_complex:
             value = _larger_part(value)
         if not isinstance(value, int | float) or isinstance(value, bool) or lowest <= value <= highest:
             continue
         if isinstance(value, int) or math.isfinite(value) or dtype.kind in ("signed", "unsigned"):
-            name = definition.signature.arguments[place].name
+            name = definition.signature.arguments[position].name
             raise NumberRangeError(
-                f"{definition.signature.name}(): {name}={args[place]} is beyond the range of {dtype.name}"
+                f"{definition.signature.name}(): {name}={args[position]} is beyond the range of {dtype.name}"
             )
-    if given is None:
+    if requested is None:
         return SMALL
     return float(limit) if float(limit) <= limit else math.nextafter(float(limit), 0.0)
 
@@ -144,9 +144,9 @@ def _larger_part(value: complex) -> float:
 
 
 def _dtype_of(definition: OpDefinition, args: Sequence[Any]) -> Dtype | None:
-    given = [a for a in args if isinstance(a, Dtype)]
-    if given:
-        return given[0]
+    passed = [a for a in args if isinstance(a, Dtype)]
+    if passed:
+        return passed[0]
     arguments = definition.signature.arguments
     promoted = [
         a for a, argument in zip(args, arguments, strict=False) if argument.name in definition.promote

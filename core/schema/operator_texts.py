@@ -97,8 +97,8 @@ def _in_families(name: str) -> Iterator[Path]:
 @cache
 def common_meanings() -> Mapping[str, Any]:
     """Return the common meanings: a text for each name, or one for each type with `else` for all others."""
-    found: Mapping[str, Any] = _read(FOLDER / "common.yaml")
-    return found
+    meanings: Mapping[str, Any] = _read(FOLDER / "common.yaml")
+    return meanings
 
 
 def entries() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -111,10 +111,10 @@ def entries() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
 @cache
 def _by_name() -> Mapping[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    texts: dict[str, dict[str, Any]] = {}
     for _, name, fields in entries():
-        _add(found.setdefault(name, {}), fields)
-    return found
+        _add(texts.setdefault(name, {}), fields)
+    return texts
 
 
 def _add(known: dict[str, Any], fields: Mapping[str, Any]) -> None:
@@ -136,12 +136,12 @@ def groups() -> tuple[tuple[str, ...], ...]:
 
 @cache
 def _relatives() -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
+    related: dict[str, dict[str, None]] = {}
     for group in groups():
         for name in group:
             if not name.startswith("tt."):
-                found.setdefault(name, {}).update((other, None) for other in group if other != name)
-    return {name: tuple(others) for name, others in found.items()}
+                related.setdefault(name, {}).update((other, None) for other in group if other != name)
+    return {name: tuple(others) for name, others in related.items()}
 
 
 @cache
@@ -157,19 +157,19 @@ def dtypes() -> Mapping[str, str]:
 
 
 def _by_names(file: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for names, text in _read(FOLDER / file).items():
-        found.update((name.strip(), text) for name in names.split(","))
-    return found
+        texts.update((name.strip(), text) for name in names.split(","))
+    return texts
 
 
 @cache
 def further_examples() -> Mapping[str, str]:
     """Return the examples that operators have besides those of ops.yaml, by operator."""
-    found: dict[str, str] = {}
+    examples: dict[str, str] = {}
     for file in _in_families("examples.yaml"):
-        found.update(_read(file))
-    return found
+        examples.update(_read(file))
+    return examples
 
 
 def result_shape(definition: OpDefinition) -> str:

@@ -31,8 +31,8 @@ class Stop(Exception):  # noqa: N818 - an internal signal, never seen by users
 
 def suggest(word: str, candidates: Any) -> str:
     """Return "did you mean 'x'?" or an empty string."""
-    found = nearest(word, candidates, count=1)
-    return f"did you mean {found[0]!r}?" if found else ""
+    matches = nearest(word, candidates, count=1)
+    return f"did you mean {matches[0]!r}?" if matches else ""
 
 
 class Reader:
@@ -56,17 +56,17 @@ class Reader:
 
     def take(self, token: str) -> bool:
         """Pass a token if it comes next; return whether it did."""
-        found = self.peek(token)
-        self.at += len(token) * found
-        return found
+        taken = self.peek(token)
+        self.at += len(token) * taken
+        return taken
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Pass what matches a pattern, if it comes next."""
         self.skip()
-        found = pattern.match(self.text, self.at)
-        if found:
-            self.at = found.end()
-        return found
+        match = pattern.match(self.text, self.at)
+        if match:
+            self.at = match.end()
+        return match
 
     def found(self) -> str:
         """The next token, for messages."""
@@ -83,10 +83,10 @@ class Reader:
 
     def name(self, what: str) -> str:
         """Pass a name and return it, or stop."""
-        found = self.match(NAME)
-        if not found:
+        match = self.match(NAME)
+        if not match:
             raise Stop(self.at, f"expected {what}, found {self.found()}")
-        return found[0]
+        return match[0]
 
     def note(self, column: int, message: str, hint: str = "") -> None:
         """Note a mistake and read on."""

@@ -45,15 +45,15 @@ def ops_stub(notice: str, namespaces: Mapping[str, Iterable[OpDefinition]]) -> s
     """
     lines = [notice, HEADER_TYPES, _IMPORTS, ALIASES, _BASES]
     roots: list[str] = []
-    for namespace, found in namespaces.items():
-        results = dict(filter(None, map(result_class, found)))
+    for namespace, members in namespaces.items():
+        results = dict(filter(None, map(result_class, members)))
         if namespace == "tt":
             lines.append(f"from tt.core.tensor.tensor_methods import {', '.join(sorted(results))}")
         else:
             for name, fields in results.items():
                 lines += [f"class {name}(NamedTuple):", *(f"    {field}: _Tensor" for field in fields)]
         attributes: list[str] = []
-        for name, overloads in _groups(found).items():
+        for name, overloads in _groups(members).items():
             for form, ending in (("function", ""), ("inplace", "_")):
                 chosen = [d for d in overloads if form == "function" or d.has_inplace]
                 if chosen:

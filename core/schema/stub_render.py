@@ -113,7 +113,7 @@ def parameter_lists(definition: OpDefinition, form: str) -> list[list[str]]:
         extra.append(f"out: {target} | None = None")
     if definition.kind == "factory" and form != "inplace":
         extra += ["requires_grad: _bool = False", "pin_memory: _bool = False"]
-    found = []
+    lists = []
     may_vary = takes_variadic_sizes(signature, form) or "variadic" in definition.tags
     for variadic in (False, True) if may_vary else (False,):
         parameters: list[str] = []
@@ -128,8 +128,8 @@ def parameter_lists(definition: OpDefinition, form: str) -> list[list[str]]:
         keywords = [_parameter(a, a.name) for a in signature.keyword_only] + extra
         if keywords and not variadic:
             parameters.append("*")
-        found.append(parameters + keywords)
-    return found
+        lists.append(parameters + keywords)
+    return lists
 
 
 def docstring(text: str, indent: str) -> list[str]:

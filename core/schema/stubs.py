@@ -47,7 +47,7 @@ _NOTICE: Final = (
 
 def stubs() -> dict[str, str]:
     """Return all stubs: path below the project -> text."""
-    found = {
+    texts = {
         os.path.join("core", "tensor", "tensor_methods.pyi"): methods_stub(),
         os.path.join("api", "__init__.pyi"): api_stub(),
         os.path.join("core", "dispatch", "registry", "typed_ops.pyi"): ops_stub(_NOTICE, namespaces()),
@@ -59,18 +59,18 @@ def stubs() -> dict[str, str]:
             package if os.path.exists(os.path.join(root(), package)) else os.path.join("api", *parts) + ".py"
         )
         if os.path.exists(os.path.join(root(), file)):
-            found[file + "i"] = namespace_stub(module)
-    return found | lazy_stubs()
+            texts[file + "i"] = namespace_stub(module)
+    return texts | lazy_stubs()
 
 
 def namespaces() -> dict[str, list[OpDefinition]]:
     """Return the operators of tt and of its own plugins, which bring theirs as YAML, by namespace."""
-    found = {"tt": list(definitions().values())}
+    by_namespace = {"tt": list(definitions().values())}
     for plugin in _PLUGINS:
         folder = Path(str(module_named(plugin).__file__)).parent
         for definition in load(sorted(folder.glob("*.yaml"))).values():
-            found.setdefault(definition.signature.namespace, []).append(definition)
-    return found
+            by_namespace.setdefault(definition.signature.namespace, []).append(definition)
+    return by_namespace
 
 
 def grouped(chosen: Iterable[OpDefinition]) -> dict[str, list[OpDefinition]]:
@@ -132,13 +132,13 @@ def methods_stub() -> str:
 
 def plain_members() -> dict[str, Any]:
     """Return the members of tensors that are not operators: the core's, and those of tt's own plugins."""
-    found = dict(object_named("tt.core.methods.attributes:MEMBERS"))
+    members = dict(object_named("tt.core.methods.attributes:MEMBERS"))
     for name, module in object_named("tt.core.methods.attributes:LATE_MEMBERS").items():
-        found[name] = object_named(f"{module}:{name}")
+        members[name] = object_named(f"{module}:{name}")
     for plugin in _PLUGINS:
         for name, target in module_named(plugin).tt_manifest().members.items():
-            found[name] = object_named(target)
-    return found
+            members[name] = object_named(target)
+    return members
 
 
 def template(name: str) -> str:
@@ -192,16 +192,16 @@ _BESIDES = {"linalg": ("from tt.core.errors import LinAlgError as LinAlgError",)
 
 def namespace_stub(module: str) -> str:
     """Return the stub of a namespace such as nn.functional."""
-    found = module_named(f"tt.{module}")
+    imported = module_named(f"tt.{module}")
     lines = [_NOTICE, HEADER_TYPES, ALIASES, "from tt.core.tensor.tensor import Tensor as Tensor"]
     lines += _BESIDES.get(module, ())
     results = dict(filter(None, map(result_class, definitions().values())))
     lines += [f"from tt.core.tensor.tensor_methods import {', '.join(sorted(results))}"]
     taken: set[str] = set()
-    for name, value in vars(found).items():
+    for name, value in vars(imported).items():
         if (
             inspect.isfunction(value)  # no operator that somebody used before
-            and value.__module__ == found.__name__
+            and value.__module__ == imported.__name__
             and not name.startswith("_")
         ):
             lines += render_callable(name, value)

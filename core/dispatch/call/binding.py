@@ -203,25 +203,25 @@ def _choice(type_: Type) -> Callable[[Any], Any]:
                 raise NotAllowed(f"{allowed}, not {value!r}")
             return value
         try:
-            found = plain(value)
+            chosen = plain(value)
         except Mismatch:
             raise Mismatch(allowed) from None
-        if found not in choices:
+        if chosen not in choices:
             raise NotAllowed(f"{allowed}, not {value!r}{did_you_mean(str(value), map(str, choices))}")
-        return choices[choices.index(found)] if enum is None else enum(found)
+        return choices[choices.index(chosen)] if enum is None else enum(chosen)
 
     return convert
 
 
 def _tuple(type_: Type) -> Callable[[Any], Any]:
     """Return the converter to a tuple of fixed length."""
-    converters, wanted = [_optional(item) for item in type_.items], str(type_)
+    converters, expected = [_optional(item) for item in type_.items], str(type_)
 
     def convert(value: Any) -> Any:
         if not isinstance(value, _SEQUENCES):
-            raise Mismatch(wanted)
+            raise Mismatch(expected)
         if len(value) != len(converters):
-            raise Mismatch(f"{wanted}, {len(converters)} long and not {len(value)} as this")
+            raise Mismatch(f"{expected}, {len(converters)} long and not {len(value)} as this")
         items = []
         for position, (one, item) in enumerate(zip(converters, value, strict=True)):
             try:
@@ -229,7 +229,7 @@ def _tuple(type_: Type) -> Callable[[Any], Any]:
             except NotAllowed:
                 raise
             except Mismatch:
-                raise Mismatch(f"{wanted}, with {describe(item)} at position {position}") from None
+                raise Mismatch(f"{expected}, with {describe(item)} at position {position}") from None
         return tuple(items)
 
     return convert
@@ -237,22 +237,22 @@ def _tuple(type_: Type) -> Callable[[Any], Any]:
 
 def _dict(type_: Type) -> Callable[[Any], Any]:
     """Return the converter to a dict with keys and values of fixed types."""
-    (key, entry), wanted = map(_optional, type_.items), str(type_)
+    (key, entry), expected = map(_optional, type_.items), str(type_)
 
     def convert(value: Any) -> Any:
         if type(value) is Entries:  # the default, which does not change
             return value
         if not isinstance(value, Mapping):
-            raise Mismatch(wanted)
-        found = {}
+            raise Mismatch(expected)
+        converted = {}
         for name, item in value.items():
             try:
-                found[key(name)] = entry(item)
+                converted[key(name)] = entry(item)
             except NotAllowed:
                 raise
             except Mismatch:
-                raise Mismatch(f"{wanted}, with {describe(item)} under {name!r}") from None
-        return found
+                raise Mismatch(f"{expected}, with {describe(item)} under {name!r}") from None
+        return converted
 
     return convert
 
@@ -413,12 +413,12 @@ def make_binder(
         if value is None and arguments[index].type.list and defaults[index] == ():
             return ()
         try:
-            found = (converters.get(index) or converters.setdefault(index, converter(arguments[index].type)))(
-                value
-            )
+            converted = (
+                converters.get(index) or converters.setdefault(index, converter(arguments[index].type))
+            )(value)
             if arguments[index].type.base == "int" and limited:
-                refuse_wide_value(name, arguments[index].name, found)
-            return found
+                refuse_wide_value(name, arguments[index].name, converted)
+            return converted
         except NotAllowed as problem:
             raise ValueRangeError(
                 f"{name}(): argument {arguments[index].name!r} must be {problem}\n  signature: {shown()}"
@@ -507,8 +507,8 @@ def make_plan(operator: Operator, form: str) -> SignaturePlan:
     if takes_variadic_sizes(operator.definition.signature):
         plan.variadic = next(i for i, a in enumerate(arguments) if a.type.list)
     plan.names = {a.name: i for i, a in enumerate(arguments)}
-    ranged = {place for place, _ in range_places(operator.definition)}
-    flags = [codes.IN_RANGE if place in ranged else 0 for place in range(len(arguments))]
+    ranged = {index for index, _ in range_places(operator.definition)}
+    flags = [codes.IN_RANGE if index in ranged else 0 for index in range(len(arguments))]
     plan.kinds = bytes(
         [*(_kind(a) | flag for a, flag in zip(arguments, flags, strict=True)), *[codes.TENSOR] * outs]
     )
@@ -554,5 +554,5 @@ def _kind_of(type_: Type) -> int:
         return codes.OPERAND if type_.or_scalar else codes.TENSOR
     if type_.list:
         return codes.SIZES if type_.base == "int" and not type_.element_optional else codes.UNUSUAL
-    found: Any = _PLAIN_KINDS.get(type_.base, codes.UNUSUAL)
-    return int(found)
+    kind: Any = _PLAIN_KINDS.get(type_.base, codes.UNUSUAL)
+    return int(kind)

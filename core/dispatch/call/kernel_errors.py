@@ -310,10 +310,10 @@ def _asked(cached: CachedCall, args: tuple[Any, ...], error: MemoryError) -> tup
 def _results(cached: CachedCall, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int | None]:
     """Return the shape of the first result and the bytes of all; as far as the shape rule gives them."""
     try:
-        found = cached.operator.run_rule(args)
+        outcome = cached.operator.run_rule(args)
     except (DataDependentError, NotImplementedError):
         return (), None
-    results = [*found] if isinstance(found, tuple | list) else [found]
+    results = [*outcome] if isinstance(outcome, tuple | list) else [outcome]
     total = sum(prod(one.shape) * one.dtype.itemsize for one in results)
     return results[0].shape if results else (), total
 
@@ -329,11 +329,11 @@ def _wrap_integers(cached: CachedCall, choice: BoundKernel, prepared: list[Any])
         return None
     bits = dtype.itemsize * 8
     wrapped = [*prepared]
-    for place, position in enumerate(choice.takes):
-        value, name = prepared[place], definition.signature.arguments[position].name
+    for number, position in enumerate(choice.takes):
+        value, name = prepared[number], definition.signature.arguments[position].name
         if type(value) is int and name in definition.promote and -(2**63) <= value < 2**64:
             value &= (1 << bits) - 1
-            wrapped[place] = int(
+            wrapped[number] = int(
                 np.array(value, dtype=f"u{dtype.itemsize}").view(f"{dtype.numpy.kind}{dtype.itemsize}")
             )
     return None if all(a is b for a, b in zip(wrapped, prepared, strict=True)) else wrapped

@@ -47,11 +47,11 @@ __all__ = [
 
 def targets_of(operator: Operator, args: Sequence[Any]) -> list[Any]:
     """Return the tensors that a call changes, those in lists one by one."""
-    found: list[Any] = []
+    targets: list[Any] = []
     for position in operator.mutates:
         value = args[position]
-        found += value if isinstance(value, list | tuple) else [value]
-    return [value for value in found if value is not None]
+        targets += value if isinstance(value, list | tuple) else [value]
+    return [value for value in targets if value is not None]
 
 
 def refuse_written(cached: CachedCall, targets: Sequence[TensorBase], args: Sequence[Any]) -> None:
@@ -139,12 +139,12 @@ def _write_values(cached: CachedCall, targets: Sequence[Any], values: Sequence[A
     for target, value in zip(targets, values, strict=False):
         if type(value) is not backend.handle_type:
             value = backend.normalise(value)
-        found, wanted = tuple(value.shape), tuple(target._handle.shape)
+        actual, expected = tuple(value.shape), tuple(target._handle.shape)
         promised = backend.native_dtype(target.dtype)
-        if found != wanted or backend.dtype_of(value) != promised:
+        if actual != expected or backend.dtype_of(value) != promised:
             raise KernelContractError(
                 f"the kernel of {operator.name} by {cached.choices[0].registration} returned a new value of shape "
-                f"{list(found)} and dtype {backend.dtype_of(value)} for an argument of shape {list(wanted)} and "
+                f"{list(actual)} and dtype {backend.dtype_of(value)} for an argument of shape {list(expected)} and "
                 f"{promised}"
             )
         if backend.functionalised:
@@ -163,18 +163,18 @@ def with_targets(cached: CachedCall, choice: BoundKernel, args: tuple[Any, ...],
     """
     operator = cached.operator
     fresh = [number for number, position in enumerate(operator.returned) if position < 0]
-    given = list(handles) if isinstance(handles, tuple | list) else [handles]
+    returned = list(handles) if isinstance(handles, tuple | list) else [handles]
     if not fresh:
-        given = []
-    elif len(given) == len(operator.returned) != len(fresh):
-        given = [given[number] for number in fresh]
-    if len(given) != len(fresh):
+        returned = []
+    elif len(returned) == len(operator.returned) != len(fresh):
+        returned = [returned[number] for number in fresh]
+    if len(returned) != len(fresh):
         raise KernelContractError(
             f"the kernel of {operator.name} by {choice.registration} returned "
-            f"{'nothing' if handles is None else f'{len(given)} results'} instead of {len(fresh)}, besides the "
+            f"{'nothing' if handles is None else f'{len(returned)} results'} instead of {len(fresh)}, besides the "
             f"arguments that it changes\n  schema: {operator.definition.signature}"
         )
-    waiting, results = iter(given), []
+    waiting, results = iter(returned), []
     for number, position in enumerate(operator.returned):
         if position >= 0:
             results.append(_returned(args[position]))
@@ -193,14 +193,14 @@ def with_targets_of(operator: Operator, args: Sequence[Any], result: Any) -> Any
         return result
     if len(operator.returned) == 1:
         return _returned(args[operator.returned[0]])
-    found = list(result) if isinstance(result, tuple | list) else []
-    if len(found) != len(operator.returned):
-        fresh = iter(found if isinstance(result, tuple | list) else [result])
-        found = [None if position >= 0 else next(fresh) for position in operator.returned]
+    values = list(result) if isinstance(result, tuple | list) else []
+    if len(values) != len(operator.returned):
+        fresh = iter(values if isinstance(result, tuple | list) else [result])
+        values = [None if position >= 0 else next(fresh) for position in operator.returned]
     for number, position in enumerate(operator.returned):
         if position >= 0:
-            found[number] = _returned(args[position])
-    return operator.return_type(found)
+            values[number] = _returned(args[position])
+    return operator.return_type(values)
 
 
 def hand_back(cached: CachedCall, args: Sequence[Any], aliases: Sequence[Any], result: Any) -> Any:

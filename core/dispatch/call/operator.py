@@ -195,10 +195,10 @@ class Operator:
         UnknownOpError
             When the operator does not have the form.
         """
-        found = self._overloads.get(form)
-        if found is None:
-            found = self._overloads.setdefault(form, self._make_overload(form))
-        return found
+        overload = self._overloads.get(form)
+        if overload is None:
+            overload = self._overloads.setdefault(form, self._make_overload(form))
+        return overload
 
     def _make_overload(self, form: str) -> OpOverload:
         definition = self.definition
@@ -216,8 +216,8 @@ class Operator:
     def adopt(self, kind: type[OpOverload]) -> OpOverload:
         """Make the overload object of the functional form as an instance of another class, and return it."""
         plain = self._make_overload("functional")
-        made = self._overloads["functional"] = kind(self, "functional", plain.plan, plain.name)
-        return made
+        overload = self._overloads["functional"] = kind(self, "functional", plain.plan, plain.name)
+        return overload
 
     def signature(self, form: str = "functional") -> Signature:
         """Return the signature of a form."""
@@ -234,10 +234,10 @@ class Operator:
     def plan(self, form: str) -> SignaturePlan:
         """Return the signature of a form, prepared for its overloads."""
         kind = "out" if form == "out" else "functional"
-        found = self._plans.get(kind)
-        if found is None:
-            found = self._plans.setdefault(kind, make_plan(self, kind))
-        return found
+        plan = self._plans.get(kind)
+        if plan is None:
+            plan = self._plans.setdefault(kind, make_plan(self, kind))
+        return plan
 
     @property
     def out_shifts(self) -> tuple[int, ...]:
@@ -264,20 +264,20 @@ class Operator:
         out = kwargs.pop("out", None) if has_out else None
         options = {name: kwargs.pop(name, False) for name in FACTORY_OPTIONS} if self.is_factory else {}
         binder = overload.binder or self.binder(overload)
-        given = dict(kwargs)
+        arguments = dict(kwargs)
         if out is not None:
-            given["out"] = out
-        given |= {name: value for name, value in options.items() if value}
+            arguments["out"] = out
+        arguments |= {name: value for name, value in options.items() if value}
         refused = None
         try:
             bound = binder(args, kwargs)
         except ArgumentError as error:
             refused = error
         if refused is not None:
-            return call_refused(overload, refused, args, given)
-        found = intercept(overload, args, given, out)
-        if found is not NOT_HANDLED:
-            return found
+            return call_refused(overload, refused, args, arguments)
+        result = intercept(overload, args, arguments, out)
+        if result is not NOT_HANDLED:
+            return result
         if out is not None:
             return with_options(call_with_out(self, bound, out), options, filled=True)
         return with_options(overload.dispatch(bound), options)
@@ -304,11 +304,11 @@ class Operator:
             if device is None:
                 device = get_default_device()
             keys_of = self.registry.places
-            found = keys_of.get((device, layout))
-            if found is None:
-                found = self.registry.backend(device.type, (layout or strided).name).keys
-                keys_of[device, layout] = found
-            return found
+            layout_keys = keys_of.get((device, layout))
+            if layout_keys is None:
+                layout_keys = self.registry.backend(device.type, (layout or strided).name).keys
+                keys_of[device, layout] = layout_keys
+            return layout_keys
         devices = KEYS.mask("device")
         layouts = KEYS.mask("layout")
         if device is not None:
@@ -325,8 +325,8 @@ class Operator:
             device = args[self.tensor_at].device if self.tensor_at >= 0 else get_default_device()
         if device is spec.device or device.type != spec.device.type:
             return spec
-        found: TensorSpec = spec.backend.spec(spec.dtype, device)
-        return found
+        result: TensorSpec = spec.backend.spec(spec.dtype, device)
+        return result
 
     def write_back(self, cached: CachedCall, target: TensorBase, handle: Any, args: tuple[Any, ...]) -> None:
         """Write a functional result into the target of an in-place call."""

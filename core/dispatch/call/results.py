@@ -90,7 +90,7 @@ def _verify_mixed(cached: CachedCall, choice: BoundKernel, found: Any) -> None:
 
 def wrap_mixed(cached: CachedCall, handles: Any, args: tuple[Any, ...]) -> Any:
     """Return the tensors of several results, of which some are lists."""
-    found = [
+    results = [
         [cached.wrap_one(handle, index, args) for handle in value]
         if returned.type.list and returned.type.is_tensor
         else cached.wrap_one(value, index, args)
@@ -98,7 +98,7 @@ def wrap_mixed(cached: CachedCall, handles: Any, args: tuple[Any, ...]) -> Any:
             zip(cached.operator.definition.signature.returns, handles, strict=True)
         )
     ]
-    return cached.operator.return_type(found)
+    return cached.operator.return_type(results)
 
 
 def verify_one(cached: CachedCall, choice: BoundKernel, handle: Any, spec: Any, handles: Any = None) -> None:
@@ -119,21 +119,21 @@ def _verify_dtype(cached: CachedCall, choice: BoundKernel, handle: Any, spec: An
     try:
         if type(handle) is not cached.handle_type:
             handle = backend.normalise(handle)
-        found, promised = backend.dtype_of(handle), backend.native_dtype(spec.dtype)
+        actual, promised = backend.dtype_of(handle), backend.native_dtype(spec.dtype)
     except Exception as error:  # any error of the library: the object is not one of its arrays
         raise wrong_result(cached, choice, handle) from error
-    if found != promised:
+    if actual != promised:
         definition = cached.operator.definition
         hint = ""
         if "::" in definition.name and not definition.location[0]:  # defined by custom_op
-            rule = str(found).removeprefix("tt.")
+            rule = str(actual).removeprefix("tt.")
             hint = (
                 f"\n  try: result={rule!r} where the operator is defined, if it returns that, or let the kernel "
                 f"return {spec.dtype.name}"
             )
         raise KernelContractError(
-            f"the kernel of {cached.operator.name} by {choice.registration} returned {found} where the schema promises "
-            f"{spec.dtype.name} for {cached.resolution.call}{hint}"
+            f"the kernel of {cached.operator.name} by {choice.registration} returned {actual} where the schema "
+            f"promises {spec.dtype.name} for {cached.resolution.call}{hint}"
         )
 
 

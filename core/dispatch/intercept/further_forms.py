@@ -79,15 +79,15 @@ def call_in_further_form(function: Any, args: tuple[Any, ...], kwargs: Mapping[s
             break
     else:
         return NotImplemented
-    given = dict(zip(names, args, strict=True))
-    factors = {name: _number(given.pop(name)) for name in _FACTORS if name in given}
+    arguments = dict(zip(names, args, strict=True))
+    factors = {name: _number(arguments.pop(name)) for name in _FACTORS if name in arguments}
     shown = getattr(function, "__name__", operator.name)
     keywords = ", ".join(f"{name}={value}" for name, value in factors.items())
     warn_user(
         f"This overload of {shown} is deprecated: it has factors before the tensors\n"
         f"  try: {shown}(..., {keywords})"
     )
-    return function(given.pop("self"), *given.values(), **factors, **(kwargs or {}))
+    return function(arguments.pop("self"), *arguments.values(), **factors, **(kwargs or {}))
 
 
 def number_as_tensor(number: Any, like: Any) -> Any:

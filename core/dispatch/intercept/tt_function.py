@@ -101,8 +101,8 @@ class DisableTTFunction(DisableTTFunctionSubclass):
 
 def overrides(kind: type) -> bool:
     """Return whether the arguments of a class intercept calls."""
-    found = getattr(kind, "__tt_function__", None)
-    return found is not None and kind is not Tensor and not _disabled(found)
+    member = getattr(kind, "__tt_function__", None)
+    return member is not None and kind is not Tensor and not _disabled(member)
 
 
 def _disabled(found: Any) -> bool:
@@ -120,7 +120,7 @@ def flat(args: Iterable[Any]) -> Iterator[Any]:
 
 def overloaded(args: Iterable[Any]) -> list[Any]:
     """Return the first argument of each class that intercepts calls, subclasses before their bases."""
-    found: list[Any] = []
+    ordered: list[Any] = []
     known: set[type] = set()
     for value in args:
         kind = type(value)
@@ -128,9 +128,11 @@ def overloaded(args: Iterable[Any]) -> list[Any]:
             continue
         known.add(kind)
         if overrides(kind):
-            place = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
-            found.insert(place, value)
-    return found
+            position = next(
+                (i for i, other in enumerate(ordered) if issubclass(kind, type(other))), len(ordered)
+            )
+            ordered.insert(position, value)
+    return ordered
 
 
 # --- intercepting --------------------------------------------------------------------------------------------------
@@ -162,10 +164,10 @@ def call_overrides(
 ) -> Any:
     """Do as `intercept`, looking at the arguments in `relevant`."""
     modes = function_modes()
-    found = overloaded(relevant) if THREAD.functions and THREAD.subclasses else []
-    if not modes and not found:
+    candidates = overloaded(relevant) if THREAD.functions and THREAD.subclasses else []
+    if not modes and not candidates:
         return NOT_HANDLED
-    types = tuple(map(type, found))
+    types = tuple(map(type, candidates))
     mode = None
     if modes:
         mode, before = modes[-1], THREAD.modes
@@ -176,7 +178,7 @@ def call_overrides(
             THREAD.modes = before
         if result is not NotImplemented:
             return result
-    for value in found:
+    for value in candidates:
         result = value.__tt_function__(function, types, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -200,8 +202,8 @@ def name_of(function: Any) -> str:
         if "::" in base:
             return "tt.ops." + base.replace("::", ".")
         if function.form == "inplace":
-            place = "Tensor" if operator.definition.has_method else operator.definition.module
-            return f"tt.{place or 'Tensor'}.{base}_"
+            owner = "Tensor" if operator.definition.has_method else operator.definition.module
+            return f"tt.{owner or 'Tensor'}.{base}_"
         publics = operator.definition.public_names
         if publics:
             return f"tt.{publics[0]}"
@@ -233,8 +235,8 @@ def call_with_overrides(
     kwargs: dict[str, Any] | None,
 ) -> Any:
     """Make a call one of whose arguments is an instance of a subclass of `Tensor`."""
-    found = intercept(function, args, kwargs)
-    return overload.dispatch(bound) if found is NOT_HANDLED else found
+    result = intercept(function, args, kwargs)
+    return overload.dispatch(bound) if result is NOT_HANDLED else result
 
 
 def call_refused(

@@ -36,14 +36,14 @@ def eligible_kernels(
 ) -> list[EligibleKernel]:
     """Return the kernels that serve the dtype, the most preferred first."""
     compute = dtypes.compute
-    found = operator.registry.all_kernels_of(operator.name, device, layouts)
-    if not found:
+    registrations = operator.registry.all_kernels_of(operator.name, device, layouts)
+    if not registrations:
         resolution.note("kernel", "(none)", False, f"no kernel for {device}/{'+'.join(layouts)}")
-    eligibilities = eligibilities_of(found)
-    ranks = ranks_of(eligibilities, [registration.source for registration in found])
+    eligibilities = eligibilities_of(registrations)
+    ranks = ranks_of(eligibilities, [registration.source for registration in registrations])
     served: list[EligibleKernel] = []
     masked = is_masked(operator.definition)
-    for index, registration in enumerate(found):
+    for index, registration in enumerate(registrations):
         kernel = registration.kernel
         if eligibilities[index].refusal:
             resolution.note("kernel", registration, False, eligibilities[index].refusal)
@@ -65,10 +65,10 @@ def eligible_kernels(
             native = "complex32" in registration.dtypes or not operator.group
         wide = None if native else upcast_of(compute)
         upcast = wide is not None
-        wanted = (wide or compute).name if compute is not None else None
-        if wanted is not None and wanted not in registration.dtypes:
+        name = (wide or compute).name if compute is not None else None
+        if name is not None and name not in registration.dtypes:
             names = ", ".join(sorted(registration.dtypes))
-            resolution.note("kernel", registration, False, f"serves {names}, not {wanted}")
+            resolution.note("kernel", registration, False, f"serves {names}, not {name}")
             continue
         rule = eligibilities[index].rule
         preferred = f"; preferred by {rule.origin}" if rule is not None else ""

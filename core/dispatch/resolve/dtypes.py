@@ -127,24 +127,24 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
 
 def dtypes_on(backend: Backend, operator: Operator, form: str, bits: int) -> CallDtypes:
     """Return the dtypes of a call on a device: complex64 where one that lacks complex32 promotes float16 to it."""
-    found = resolve_dtypes(operator, form, bits)
+    resolved = resolve_dtypes(operator, form, bits)
     asked = operator.dtype_at >= 0 and decode(bits, operator.dtype_shift) is complex32
-    if complex32 not in (found.compute, *found.results) or asked or has_complex32(backend):
-        return found
-    results = tuple(complex64 if d is complex32 else d for d in found.results)
-    compute = complex64 if found.compute is complex32 else found.compute
-    return found._replace(compute=compute, results=results)
+    if complex32 not in (resolved.compute, *resolved.results) or asked or has_complex32(backend):
+        return resolved
+    results = tuple(complex64 if d is complex32 else d for d in resolved.results)
+    compute = complex64 if resolved.compute is complex32 else resolved.compute
+    return resolved._replace(compute=compute, results=results)
 
 
 def _require_one_dtype(operator: Operator, group: int) -> None:
-    found = [d for d in CODED if group & (DIM_BITS[d.code] | ZERO_DIM_BITS[d.code])]
-    if any(d.kind == "quantized" for d in found):
+    present = [d for d in CODED if group & (DIM_BITS[d.code] | ZERO_DIM_BITS[d.code])]
+    if any(d.kind == "quantized" for d in present):
         return  # the kernels of quantized tensors decide
-    if len(found) > 1:
+    if len(present) > 1:
         names = ", ".join(operator.definition.promote)
         raise DtypeError(
             f"{operator.definition.signature.name}(): {names} must share one dtype, and they are "
-            + " and ".join(d.name for d in found)
+            + " and ".join(d.name for d in present)
         )
 
 
@@ -191,9 +191,9 @@ def describe_level_2(operator: Operator, form: str, bits: int) -> str:
     """Return the level-2 bits of a call in words."""
     words = [describe_bits(bits & _GROUP_MASK)] if bits & _GROUP_MASK else []
     for position, shift in operator.others:
-        found = decode(bits, shift)
-        if found is not None:
-            words.append(f"{operator.arguments[position].name}={found.name}")
+        dtype = decode(bits, shift)
+        if dtype is not None:
+            words.append(f"{operator.arguments[position].name}={dtype.name}")
     if operator.dtype_at >= 0 and (asked := decode(bits, operator.dtype_shift)) is not None:
         words.append(f"dtype={asked.name}")
     if form == "inplace" and (target := decode(bits, operator.target_shift)) is not None:

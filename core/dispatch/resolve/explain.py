@@ -113,19 +113,19 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        found = self.resolution
+        resolution = self.resolution
         return {
             "operator": self.operator,
             "form": self.form,
             "signature": self.signature,
             "arguments": [{"name": name, "spec": text} for name, text in self.arguments],
-            "call": found.call if found else "",
-            "compute": found.compute.name if found and found.compute else None,
-            "results": [d.name if d else None for d in found.results]
-            if found and not self.composed_dtype
+            "call": resolution.call if resolution else "",
+            "compute": resolution.compute.name if resolution and resolution.compute else None,
+            "results": [d.name if d else None for d in resolution.results]
+            if resolution and not self.composed_dtype
             else [],
             "result": self.result,
-            "casts": found.casts if found else "",
+            "casts": resolution.casts if resolution else "",
             "candidates": self.steps(),
             "error": {"kind": type(self.error).__name__, "message": str(self.error)} if self.error else None,
         }
@@ -133,28 +133,32 @@ class Explanation:
     @property
     def result(self) -> str:
         """The dtypes of the results in words; empty where there are none, or no call would be made."""
-        found = self.resolution
-        if found is None:
+        resolution = self.resolution
+        if resolution is None:
             return ""
         if self.composed_dtype:
             return self.composed_dtype
-        while found.below is not None:
-            found = found.below
-        return ", ".join(d.name if d else "no tensor" for d in found.results) if any(found.results) else ""
+        while resolution.below is not None:
+            resolution = resolution.below
+        return (
+            ", ".join(d.name if d else "no tensor" for d in resolution.results)
+            if any(resolution.results)
+            else ""
+        )
 
     def text(self) -> str:
         """Return the explanation in words."""
         lines = [self.signature]
         lines += [f"  argument {name!r}: {text}" for name, text in self.arguments]
-        found = self.resolution
-        if found is not None:
-            lines.append(f"  keys and dtypes: {found.call}")
+        resolution = self.resolution
+        if resolution is not None:
+            lines.append(f"  keys and dtypes: {resolution.call}")
             for step in self.steps():
                 mark = "->" if step["taken"] else "  "
                 lines.append(
                     f"  {mark} {'  ' * step['level']}{step['kind']} {step['source']}: {step['reason']}"
                 )
-            inner = found
+            inner = resolution
             while inner.below is not None:
                 inner = inner.below
             if inner.casts:
@@ -168,18 +172,18 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """Return the explanation as a table, which notebooks show."""
-        given = "".join(
+        arguments = "".join(
             f"<li><code>{escape(name)}</code>: {escape(text)}</li>" for name, text in self.arguments
         )
-        lines = [f"<p><code>{escape(self.signature)}</code></p>", f"<ul>{given}</ul>", "<table>"]
+        lines = [f"<p><code>{escape(self.signature)}</code></p>", f"<ul>{arguments}</ul>", "<table>"]
         lines.append("<tr><th></th><th>kind</th><th>source</th><th>reason</th></tr>")
         for step in self.steps():
             cells = ("→" if step["taken"] else "", step["kind"], step["source"], step["reason"])
             row = "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
             lines.append(f"<tr>{row}</tr>")
         lines.append("</table>")
-        found = self.resolution
-        notes = [found.casts] if found is not None and found.casts else []
+        resolution = self.resolution
+        notes = [resolution.casts] if resolution is not None and resolution.casts else []
         notes += [f"result: {self.result}"] if self.result else []
         lines += [f"<p>{escape(note)}</p>" for note in (*notes, *self.notes)]
         if self.error is not None:
@@ -275,22 +279,22 @@ def explain(name: str, specs: Sequence[str | complex], form: str = "functional")
     if not arguments and (missing := _missing(operator, arguments)) is not None:
         return Explanation(operator.name, form, str(operator.signature(form)), [], error=missing)
     keys, bits, named, operands = _keys_and_bits(operator, form, arguments)
-    found = Explanation(operator.name, form, str(operator.signature(form)), named)
+    explanation = Explanation(operator.name, form, str(operator.signature(form)), named)
     if operator.definition.kind == "composite" and not operator.definition.promote and form == "functional":
-        found.composed_dtype = result_dtype(operator.definition)
+        explanation.composed_dtype = result_dtype(operator.definition)
     try:
-        found.resolution = operator.overload(form).cached_call_of(keys, bits, ()).resolution
+        explanation.resolution = operator.overload(form).cached_call_of(keys, bits, ()).resolution
         if len(KEYS.names("device", keys)) > 1:
             home = plan(operator, form, operands)
-            found.notes.append(f"runs on {home}; the operands that are elsewhere are moved there")
-        found.error = _missing(operator, arguments) or _refused(operator, form, arguments)
+            explanation.notes.append(f"runs on {home}; the operands that are elsewhere are moved there")
+        explanation.error = _missing(operator, arguments) or _refused(operator, form, arguments)
     except DispatchError as error:
-        found.error = error
+        explanation.error = error
     except TTError as error:
         if isinstance(error, UnknownNameError):
             raise
-        found.error = error
-    return found
+        explanation.error = error
+    return explanation
 
 
 def _slots(operator: Operator) -> list[tuple[int, int, int]]:
@@ -319,17 +323,17 @@ def _refused(operator: Operator, form: str, arguments: list[ArgumentSpec]) -> TT
         a.scalar is None and (a.shape is None or a.layout != "strided") for a in arguments
     ):
         return None
-    given: dict[int, Any] = {}
+    values: dict[int, Any] = {}
     for index, spec in enumerate(arguments):
         position, how, _ = slots[min(index, len(slots) - 1)]
         value = _value(spec)
         if how in (c.GROUP_LIST, c.OTHER_LIST):
-            given.setdefault(position, []).append(value)
+            values.setdefault(position, []).append(value)
         else:
-            given[position] = value
+            values[position] = value
     args = []
     for position, argument in enumerate(operator.arguments):
-        value = given.get(position, argument.default)
+        value = values.get(position, argument.default)
         if value is MISSING:
             if not argument.type.optional:
                 return None  # an argument that specs cannot give

@@ -200,11 +200,11 @@ def _over_tensors(context: ResolveContext, backend: Backend, choice: BoundKernel
         if changes_first and form == "functional":
             args = (operator.registry.overload("clone").execute((args[0], None)), *args[1:])
         try:
-            found = function(*args) if takes_all else function(*[args[position] for position in takes])
+            result = function(*args) if takes_all else function(*[args[position] for position in takes])
         except ValueError as error:
             check_limits(cached, args, error)
             raise
-        return args[0] if changes_first else found
+        return args[0] if changes_first else result
 
     def in_place(cached: CachedCall, args: tuple[Any, ...]) -> Any:
         target = args[0]

@@ -47,14 +47,14 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
     if parts := component_tensors(tensor):
         there = REGISTRY.backend(device.type, tensor.layout.name)
         there.require_available()
-        place = there.place(device)
-        moved = {name: transfer(part, place, non_blocking)._handle for name, part in parts.items()}
+        resolved = there.place(device)
+        moved = {name: transfer(part, resolved, non_blocking)._handle for name, part in parts.items()}
         facts = tensor._spec.backend.facts(tensor._handle)
         try:
-            made = there.assemble(moved, tuple(tensor.shape), facts)
+            moved_handle = there.assemble(moved, tuple(tensor.shape), facts)
         except Exception as error:
             method_failed(error, there, "assemble", "copying to another device", *moved.values())
-        return wrap(made, there.spec(tensor.dtype, None if device.type == "meta" else place))
+        return wrap(moved_handle, there.spec(tensor.dtype, None if device.type == "meta" else resolved))
     source = tensor._spec.backend
     target = REGISTRY.backend(device.type, "strided")
     if device.type == "meta":
@@ -65,14 +65,14 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
     if tensor.device.type == "meta":
         raise NoDataError
     target.require_available()
-    place = target.place(device)
+    resolved = target.place(device)
     if source.device_type == "cpu":
         array = source.to_numpy(tensor._handle)
         try:
-            made = target.from_host(array, place, non_blocking)
+            moved_handle = target.from_host(array, resolved, non_blocking)
         except Exception as error:
-            method_failed(error, target, "from_host", "copying to another device", array, place)
-        return wrap(made, target.spec(tensor.dtype, place))
+            method_failed(error, target, "from_host", "copying to another device", array, resolved)
+        return wrap(moved_handle, target.spec(tensor.dtype, resolved))
     try:
         array = source.to_host(tensor._handle, True) if non_blocking else source.to_numpy(tensor._handle)
     except Exception as error:
@@ -80,10 +80,10 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
     if not non_blocking and (array is tensor._handle or array.base is not None or not array.flags.writeable):
         array = array.copy()  # both backends may share memory with the host, and the result shares none
     try:
-        handle = target.from_numpy(array, place)
+        handle = target.from_numpy(array, resolved)
     except Exception as error:
-        method_failed(error, target, "from_numpy", "copying to another device", array, place)
-    return wrap(handle, target.spec(tensor.dtype, place))
+        method_failed(error, target, "from_numpy", "copying to another device", array, resolved)
+    return wrap(handle, target.spec(tensor.dtype, resolved))
 
 
 class Operand(NamedTuple):
@@ -163,10 +163,10 @@ def run_mixed(cached: CachedCall, args: tuple[Any, ...]) -> Any:
         self, other, *options = args
         to_device = operator.registry.operator("to.device").overload()
         return to_device.execute((self, other.device, other.dtype, *options))
-    overload, places = _READ_ARGUMENTS.get(operator.name, ("", ()))
-    if overload and all(_is_read(args[place]) for place in places):
-        listed = {place: args[place].reshape(-1).tolist() for place in places}
-        values = tuple(listed.get(place, value) for place, value in enumerate(args))
+    overload, positions = _READ_ARGUMENTS.get(operator.name, ("", ()))
+    if overload and all(_is_read(args[position]) for position in positions):
+        listed = {position: args[position].reshape(-1).tolist() for position in positions}
+        values = tuple(listed.get(position, value) for position, value in enumerate(args))
         return operator.registry.operator(overload).overload().execute(values)
     home = Device(plan(operator, form, _operands(operator, args)))
     return operator.overload(form).execute(tuple(_move(value, home) for value in args))
@@ -177,18 +177,18 @@ def _is_read(value: Any) -> bool:
 
 
 def _operands(operator: Operator, args: tuple[Any, ...]) -> list[Operand]:
-    found: list[Operand] = []
+    operands: list[Operand] = []
     for position, value in enumerate(args):
         name = operator.arguments[position].name if position < len(operator.arguments) else "out"
         if isinstance(value, TensorBase):
-            found.append(Operand(name, position, str(value.device), value.ndim == 0))
+            operands.append(Operand(name, position, str(value.device), value.ndim == 0))
         elif isinstance(value, list | tuple):
-            found += [
+            operands += [
                 Operand(f"{name}[{i}]", position, str(item.device), item.ndim == 0)
                 for i, item in enumerate(value)
                 if isinstance(item, TensorBase)
             ]
-    return found
+    return operands
 
 
 def _move(value: Any, home: Device) -> Any:

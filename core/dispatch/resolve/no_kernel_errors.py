@@ -33,7 +33,7 @@ def no_kernel(
     refused = _is_refused_by_schema(operator, resolution)
     if backend.device_type == "meta" and lacks_fake(operator) and not refused:
         return missing_fake(operator, args)
-    place = f"{'+'.join(layouts)}/{backend.device_type}" if layouts != ("strided",) else backend.device_type
+    where = f"{'+'.join(layouts)}/{backend.device_type}" if layouts != ("strided",) else backend.device_type
     dtype = f"/{resolution.compute.name}" if resolution.compute is not None else ""
     signature = operator.definition.signature
     here = operator.registry.kernels_of(name, backend.device_type, layouts)
@@ -50,29 +50,29 @@ def no_kernel(
     first = next((a.name for a in operator.arguments if a.type.is_tensor), "x")
     hint = hint.replace("{self}", (named or [argument for argument, _ in tensors] or [first])[0])
     if any(c.reason == NOT_ALL_ARGUMENTS for c in resolution.candidates):
-        head = f"{name}({_short(operator)}) has no kernel for {place}{dtype} that takes all arguments of this call"
+        head = f"{name}({_short(operator)}) has no kernel for {where}{dtype} that takes all arguments of this call"
         return NoKernelError(str(signature), head, arguments=arguments, tried=tried, exist=exist, see=see)
     if here or refused:
         served = sorted({d for r in here for d in r.dtypes} or dtype_names(operator.definition.dtypes))
-        found = resolution.compute.name if resolution.compute else "this dtype"
+        computed = resolution.compute.name if resolution.compute else "this dtype"
         stored = resolution.compute is not None and resolution.compute.kind == "quantized"
         if (
             name not in backend.hints and not stored
         ):  # leaving the layout helps if strided tensors of the dtype are served
             strided = operator.registry.kernels_of(name, backend.device_type, ("strided",))
-            hint = hint if any(found in r.dtypes for r in strided) else ""
+            hint = hint if any(computed in r.dtypes for r in strided) else ""
         if layouts == ("strided",) and stored:
             hint = "tt.quantize_per_tensor(x, scale, zero_point, dtype)"
         return DtypeNotServedError(
             str(signature),
-            f'"{name}" not implemented for {found} on {place}',
+            f'"{name}" not implemented for {computed} on {where}',
             arguments=arguments,
             tried=tried,
             exist=exist,
             hint=hint or f"convert the arguments to one of {{{', '.join(served)}}}",
             see=see,
         )
-    head = f"{name}({_short(operator)}) has no kernel for {place}{dtype}"
+    head = f"{name}({_short(operator)}) has no kernel for {where}{dtype}"
     return NoKernelError(
         str(signature), head, arguments=arguments, tried=tried, exist=exist, hint=hint, see=see
     )
@@ -115,13 +115,15 @@ def missing_fake(operator: Operator, args: tuple[Any, ...]) -> MissingFakeError:
 
 def _named_tensors(operator: Operator, args: tuple[Any, ...]) -> list[tuple[str, TensorBase]]:
     """Return the tensors of a call with the names of their arguments: "self", "tensors[1]"."""
-    found: list[tuple[str, TensorBase]] = []
+    tensors: list[tuple[str, TensorBase]] = []
     for argument, value in zip(operator.arguments, args, strict=False):
         if isinstance(value, TensorBase):
-            found.append((argument.name, value))
+            tensors.append((argument.name, value))
         elif isinstance(value, list | tuple):
-            found += [(f"{argument.name}[{i}]", v) for i, v in enumerate(value) if isinstance(v, TensorBase)]
-    return found
+            tensors += [
+                (f"{argument.name}[{i}]", v) for i, v in enumerate(value) if isinstance(v, TensorBase)
+            ]
+    return tensors
 
 
 def _special(layouts: tuple[str, ...]) -> str:
@@ -149,4 +151,6 @@ def _places(operator: Operator) -> str:
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for where, dtypes in served.items():
         groups.setdefault((where.partition("/")[0], tuple(sorted(dtypes))), []).append(where)
-    return "; ".join(f"{', '.join(places)} {{{', '.join(dtypes)}}}" for (_, dtypes), places in groups.items())
+    return "; ".join(
+        f"{', '.join(locations)} {{{', '.join(dtypes)}}}" for (_, dtypes), locations in groups.items()
+    )
