@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import prod
 from typing import Any, Final
 
@@ -144,6 +145,15 @@ def python_number(array: Array) -> bool | int | float | complex:
     return value
 
 
+@cache  # kernels ask in every call, and np.isdtype takes longer than a short kernel
+def _is_kind(native_dtype: Any, kind: str | tuple[str, ...]) -> bool:
+    if native_dtype == _BFLOAT16 or is_float8(native_dtype):
+        return "real floating" in ((kind,) if isinstance(kind, str) else kind)
+    if is_complex32(native_dtype):
+        return "complex floating" in ((kind,) if isinstance(kind, str) else kind)
+    return np.isdtype(native_dtype, kind)
+
+
 def _no_array(
     op: str, shape: Sequence[int], native_dtype: np.dtype[Any], error: Exception
 ) -> errors.SizeLimitError | errors.HostMemoryError:
@@ -195,11 +205,7 @@ class CpuBackend(ArrayApiBackend):
 
     def is_kind(self, native_dtype: np.dtype[Any], kind: str | tuple[str, ...]) -> bool:
         """Return whether a dtype is of a kind of the standard; np.isdtype refuses dtypes of ml_dtypes."""
-        if native_dtype == _BFLOAT16 or is_float8(native_dtype):
-            return "real floating" in ((kind,) if isinstance(kind, str) else kind)
-        if is_complex32(native_dtype):
-            return "complex floating" in ((kind,) if isinstance(kind, str) else kind)
-        return np.isdtype(native_dtype, kind)
+        return _is_kind(native_dtype, kind)
 
     # --- handles -----------------------------------------------------------------------------------------------
 
