@@ -32,6 +32,7 @@ from tt.backends.cpu import tables
 from tt.backends.cpu.general import GeneralKernels
 from tt.backends.cpu.native import loading
 from tt.backends.cpu.orders import with_shared_order
+from tt.backends.cpu.stored import with_stored
 from tt.core.dispatch.registry.sources import Registration
 from tt.core.dispatch.registry.tables import taken_names
 from tt.core.library import REGISTRY, Kernel
@@ -115,7 +116,10 @@ def substitutes(op: str, own: Sequence[Registration], form: str) -> tuple[list[R
     if form != "functional":
         return [r for r in own if r.kernel.form != form], "derived"
     backend: Any = REGISTRY.backend("cpu")
-    general = [_registered(with_shared_order(kernel), own[0]) for kernel in GeneralKernels(backend).of(op)]
+    general = [
+        _registered(with_stored(with_shared_order(kernel)), own[0])
+        for kernel in GeneralKernels(backend).of(op)
+    ]
     if general:
         return general[::-1], "array API"
     return [], "composite" if REGISTRY.composite(op) is not None else ""

@@ -15,7 +15,11 @@ __all__ = ["check_approximate", "table"]
 
 
 table = NamespaceTable()
-table.kernel("relu", lambda xp, self: xp.where(self < 0, xp.zeros_like(self), self), dtypes="real_number")
+
+
+@table.kernel("relu", dtypes="real_number")
+def relu(xp: Namespace, self: Any) -> Any:
+    return xp.backend.ordered_as(xp.where(self < 0, xp.operand(0, self), self), self)
 
 
 def exponentials(xp: Namespace, self: Any, dim: int) -> tuple[Any, Any, Any]:

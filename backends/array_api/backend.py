@@ -292,6 +292,13 @@ class ArrayApiBackend(Backend):
         """Return a DLPack capsule over the memory of an array."""
         return handle.__dlpack__(**options)
 
+    def ordered_as(self, handle: Any, like: Any) -> Any:
+        """Return what `where` made of one array with the order in memory that pointwise functions give.
+
+        Libraries whose `where` gives it, or whose arrays have no strides, have nothing to do.
+        """
+        return handle
+
     # --- what functionalisation needs --------------------------------------------------------------------------
 
     def take(self, flat: Any, index: np.ndarray[Any, Any]) -> Any:

@@ -42,12 +42,16 @@ table.kernel("scalar_tensor", lambda xp, s, dtype: xp.asarray(fitting(xp, s, dty
 def arange(xp: Namespace, start: Any, end: Any, step: Any, dtype: Any) -> Any:
     integral = xp.isdtype(dtype, "integral")
     count = arange_size(start, end, step, wide=integral and dtype == xp.int64)
-    if integral:
-        return xp.astype(xp.positions(count) * int(step) + int(start), dtype, copy=False)
-    # Multiplied in double precision, not added up: no error grows with the length.
-    return xp.astype(
-        xp.astype(xp.positions(count), xp.float64) * float(step) + float(start), dtype, copy=False
-    )
+    if not integral:
+        # Multiplied in double precision, not added up: no error grows with the length.
+        values = xp.arange(count, dtype=xp.float64)
+        values = values if step == 1 else values * float(step)
+        return xp.astype(values + float(start) if start else values, dtype, copy=False)
+    start, step = int(start), int(step)
+    stop = start + count * step
+    if step and max(abs(start), abs(stop)) < 2**63:
+        return xp.astype(xp.arange(start, stop, step, dtype=xp.int64), dtype, copy=False)
+    return xp.astype(xp.positions(count) * step + start, dtype, copy=False)  # wraps around
 
 
 table.kernel(

@@ -116,7 +116,9 @@ def _integer_power(xp: Namespace, self: Any, exponent: Any) -> Any:
 def _sign(xp: Namespace, self: Any) -> Any:
     """Return the sign; it is 0 for NaN, as in PyTorch."""
     sign = xp.sign(self)
-    return xp.where(self != self, xp.operand(0, self), sign) if xp.is_kind(self, "real floating") else sign
+    if not xp.is_kind(self, "real floating"):
+        return sign
+    return xp.backend.ordered_as(xp.where(self != self, xp.operand(0, self), sign), self)
 
 
 @table.kernel("div", dtypes="floating_complex")
@@ -305,7 +307,7 @@ table.kernel(
     dtypes="integral_bool",
 )
 table.functions({"bitwise_not": "bitwise_invert"}, dtypes="integral_bool")
-table.kernel("isnan", lambda xp, self: _test(xp, xp.isnan, self, False))
+table.kernel("isnan", lambda xp, self: self != self)
 table.kernel("isinf", lambda xp, self: _test(xp, xp.isinf, self, False))
 table.kernel("isfinite", lambda xp, self: _test(xp, xp.isfinite, self, True))
 
@@ -314,7 +316,8 @@ def _test(xp: Namespace, function: Any, self: Any, otherwise: bool) -> Any:
     """Return a test of floating point numbers; bools and integers all have the other answer."""
     if xp.is_kind(self, ("real floating", "complex floating")):
         return function(self)
-    return xp.full(tuple(self.shape), otherwise, dtype=xp.bool)
+    # Compared with themselves, since a new array of one value has no order in memory to follow.
+    return self == self if otherwise else self != self
 
 
 # --- selection -------------------------------------------------------------------------------------------------
@@ -362,7 +365,7 @@ table.kernel("frac", lambda xp, self: self - xp.trunc(self), dtypes="floating")
 @table.kernel("sinc", dtypes="floating_complex")
 def sinc(xp: Namespace, self: Any) -> Any:
     turns = xp.where(self == 0, xp.ones_like(self), self * xp.operand(math.pi, self))
-    return xp.where(self == 0, xp.ones_like(self), xp.sin(turns) / turns)
+    return xp.backend.ordered_as(xp.where(self == 0, xp.ones_like(self), xp.sin(turns) / turns), self)
 
 
 # --- of two arrays -------------------------------------------------------------------------------------------

@@ -16,13 +16,16 @@ from tt.backends.cpu import memory
 from tt.backends.cpu.native.loading import load
 from tt.core.library import (
     Device,
+    MetaHandle,
     contiguous_strides,
     decode_complex32,
     decode_float8,
+    dense_strides,
     dtype,
     encode_complex32,
     encode_float8,
     errors,
+    from_numpy_dtype,
     is_complex32,
     is_float8,
     order_of_strides,
@@ -37,6 +40,7 @@ __all__ = [
     "element_strides",
     "empty_view",
     "extent",
+    "in_order_of",
     "in_rows",
     "new_array",
     "new_ones",
@@ -88,6 +92,19 @@ def duplicate(array: Array) -> Array:
 def in_rows(result: Any, self: Array) -> Any:
     """Return what was made of an array in row-major order: NumPy keeps another order of dimensions."""
     return result if result.ndim < 2 or self.flags.c_contiguous else np.ascontiguousarray(result)
+
+
+def in_order_of(result: Array, arrays: Sequence[Array]) -> Array:
+    """Return a result with the strides that the shape rule of pointwise operators derives from the arguments'."""
+    operands = [
+        MetaHandle(array.shape, from_numpy_dtype(array.dtype), element_strides(array)) for array in arrays
+    ]
+    strides = dense_strides(result.shape, operands)
+    if element_strides(result) == strides:
+        return result
+    new = np.ndarray(result.shape, result.dtype, strides=[step * result.itemsize for step in strides])
+    new[...] = result
+    return new
 
 
 def extent(owner: Array) -> int:
@@ -254,6 +271,12 @@ class CpuBackend(ArrayApiBackend):
             return _CLONE(handle)
         except (ValueError, MemoryError) as error:
             raise _no_array("clone", handle.shape, handle.dtype, error) from error
+
+    def ordered_as(self, handle: Array, like: Array) -> Array:
+        """Return a result of NumPy's `where`, which gives dimensions of one element strides of its own."""
+        if handle.ndim < 2 or like.flags.c_contiguous or handle.strides == like.strides:
+            return handle
+        return in_order_of(handle, [like])
 
     # --- memory ------------------------------------------------------------------------------------------------
 

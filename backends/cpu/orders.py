@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.cpu.backend import Array, element_strides
-from tt.core.library import REGISTRY, Kernel, MetaHandle, dense_strides, from_numpy_dtype
+from tt.backends.cpu.backend import in_order_of
+from tt.core.library import REGISTRY, Kernel
 
 __all__ = ["with_shared_order"]
 
@@ -55,21 +55,7 @@ def _ordered(function: Callable[..., Any]) -> Callable[..., Any]:
             elif value.flags.c_contiguous and first.flags.c_contiguous:
                 continue
             elif value.strides != first.strides or value.shape != first.shape:
-                return _in_order(result, args)
+                return in_order_of(result, [value for value in args if type(value) is np.ndarray])
         return result
 
     return ordered
-
-
-def _in_order(result: Array, args: tuple[Any, ...]) -> Array:
-    """Return a result with the strides that follow from the arrays among some arguments."""
-    arrays = [value for value in args if type(value) is np.ndarray]
-    operands = [
-        MetaHandle(array.shape, from_numpy_dtype(array.dtype), element_strides(array)) for array in arrays
-    ]
-    strides = dense_strides(result.shape, operands)
-    if element_strides(result) == strides:
-        return result
-    new = np.ndarray(result.shape, result.dtype, strides=[step * result.itemsize for step in strides])
-    new[...] = result
-    return new

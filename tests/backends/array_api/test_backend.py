@@ -82,3 +82,24 @@ def test_what_does_not_follow_the_standard_is_refused_with_what_it_lacks(library
         tt.errors.ArgumentError, match=rf"^ArrayApiBackend\(\): {named}.* has no .*astype, isdtype, matmul: "
     ):
         ArrayApiBackend(library, "lacking")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "uint64"])
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ((0, 1, 0.25), [0, 0, 0, 0]),  # the step is truncated to 0
+        ((7, 1, -2), [7, 5, 3]),
+        ((2.5, 5), [2, 3, 4]),
+        ((3, 3), []),
+    ],
+)
+def test_ranges_of_integers(dtype: str, bounds: tuple[float, ...], expected: list[int]) -> None:
+    backend = ArrayApiBackend(array_api_strict, "ranging")
+    with REGISTRY.add_backend(backend), REGISTRY.add(backend.kernels()):
+        if dtype == "int64" and bounds == (0, 1, 0.25):
+            with pytest.raises(ValueError, match="step"):  # int64 counts with truncated numbers
+                tt.arange(*bounds, dtype=tt.int64, device="ranging")
+            return
+        result = tt.arange(*bounds, dtype=getattr(tt, dtype), device="ranging")
+        assert result.dtype is getattr(tt, dtype) and result.tolist() == expected

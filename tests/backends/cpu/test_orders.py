@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
@@ -10,6 +10,8 @@ import pytest
 
 import tt
 from tt import Tensor
+from tt.backends.cpu.backend import CpuBackend, element_strides
+from tt.backends.cpu.general import GeneralKernels
 
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "rows": lambda x: x,
@@ -42,6 +44,29 @@ def test_the_first_tensor_that_orders_two_dimensions_decides(name: str, dtype: t
         assert result.stride() == FUNCTIONS[name](*described).stride(), (first, second)
         dense = FUNCTIONS[name](a.contiguous(), b.contiguous())
         np.testing.assert_array_equal(result.numpy(), dense.numpy())
+
+
+ONES: tuple[tuple[Sequence[int], Sequence[int]], ...] = (
+    ((1, 3, 2), (1, 1, 3)),
+    ((2, 1, 3), (1, 1, 2)),
+    ((1, 1, 3, 2), (1, 3, 1, 3)),
+    ((2, 1, 1, 2), (1, 2, 4, 2)),
+    ((3, 3), (0, 1)),
+)
+"""Shapes with dimensions of one element, or that repeat, and strides out of order."""
+
+
+@pytest.mark.parametrize(("shape", "strides"), ONES)
+@pytest.mark.parametrize("op", ["relu", "sinc", "sign"])
+def test_what_where_made_of_one_tensor_has_the_strides_of_the_rule(
+    op: str, shape: Sequence[int], strides: Sequence[int]
+) -> None:
+    array = np.lib.stride_tricks.as_strided(
+        np.arange(-4.0, 4.0, dtype=np.float32), shape, [4 * s for s in strides]
+    )
+    rule = getattr(tt, op)(tt.empty_strided(shape, strides, device="meta")).stride()
+    (kernel,) = (kernel for kernel in GeneralKernels(CpuBackend()).of(op) if kernel.takes is None)
+    assert element_strides(kernel.function(array)) == rule
 
 
 @pytest.mark.torch
