@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.array_api.creation import arange_size
 from tt.backends.cpu.backend import (
     Array,
     new_array,
@@ -43,11 +42,6 @@ def empty_in_format(size: Sequence[int], dtype: np.dtype[Any], memory_format: st
     return laid_out(size, dtype, memory_format)
 
 
-cpu.kernel(
-    "zeros", np.zeros, takes=("size", "dtype")
-)  # gets zeroed pages from the system and does not write them
-
-
 def _filled(op: str, size: Sequence[int], value: Scalar, dtype: np.dtype[Any]) -> Array:
     try:
         number = fitted_number(value, from_numpy_dtype(dtype))
@@ -68,40 +62,7 @@ def scalar_tensor(s: Scalar, dtype: np.dtype[Any]) -> Array:
     return _filled("scalar_tensor", (), s, dtype)
 
 
-@cpu.kernel("ones")
-def ones(size: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    return np.ones(tuple(size), dtype)
-
-
 # --- of increasing numbers -------------------------------------------------------------------------------------
-
-
-def numbers(start: float, end: float, step: float, dtype: np.dtype[Any]) -> Array:
-    """Return the numbers from start to before end; an integer dtype truncates start and step."""
-    integral = dtype.kind in "iu"
-    count = arange_size(start, end, step, wide=integral and dtype.itemsize == 8 and dtype.kind == "i")
-    if type(start) is int and type(end) is int and type(step) is int:
-        result: Array = np.arange(start, end, step, dtype=np.int64)
-    elif integral:
-        result = np.arange(count, dtype=np.int64)
-        result *= int(step)
-        result += int(start)
-    else:
-        # Multiplied in double precision, not added up: no error grows with the length.
-        result = np.arange(count, dtype=np.float64)
-        result *= step
-        result += start
-    return result.astype(dtype, copy=False)
-
-
-cpu.kernel("arange", lambda end, dtype: numbers(0, end, 1, dtype), dtypes="real_number", half="native")
-cpu.kernel(
-    "arange.start",
-    lambda start, end, dtype: numbers(start, end, 1, dtype),
-    dtypes="real_number",
-    half="native",
-)
-cpu.kernel("arange.start_step", numbers, dtypes="real_number", half="native")
 
 
 @cpu.kernel("linspace", dtypes="number", half="native")
@@ -144,13 +105,6 @@ def _spaced(start: float, end: float, steps: int) -> Array:
 
 
 # --- matrices --------------------------------------------------------------------------------------------------
-
-
-@cpu.kernel("eye")
-def eye(n: int, m: int | None, dtype: np.dtype[Any]) -> Array:
-    if n < 0 or (m is not None and m < 0):
-        raise ValueError("a negative size, which the shape rule refuses")
-    return np.eye(n, m, dtype=np.uint8).astype(dtype, copy=False)
 
 
 def _expect_triangle(op: str, row: int, col: int, dtype: np.dtype[Any]) -> None:
@@ -263,8 +217,8 @@ def rounded(function: Callable[..., Array]) -> Callable[..., Array]:
 _FACTORIES: Final[tuple[tuple[str, Callable[..., Array], Sequence[str]], ...]] = (
     ("full", full, ("size", "fill_value")),
     ("scalar_tensor", scalar_tensor, ("s",)),
-    ("ones", ones, ("size",)),
-    ("eye", eye, ("n", "m")),
+    ("ones", np.ones, ("size",)),
+    ("eye", lambda n, m, dtype: np.eye(n, m, dtype=dtype), ("n", "m")),
 )
 """Operators without tensors to convert: the kernels of complex64, and their arguments before the dtype."""
 

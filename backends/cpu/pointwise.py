@@ -202,8 +202,6 @@ for _op, _function in {
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }.items():  # fmt: skip
     cpu.kernel(_op, _function, dtypes="real", half="native")
-for _op in ("isnan", "isinf", "isfinite"):
-    cpu.kernel(_op, getattr(np, _op))
 
 _BOOL: Final = np.dtype(bool)
 
@@ -361,13 +359,6 @@ def exp2(self: Array) -> Any:
     np.multiply(self.real, math.log(2), out=result.real)
     np.multiply(self.imag, math.log(2), out=result.imag)
     return np.exp(result, out=result)
-
-
-@cpu.kernel("sinc", dtypes="floating_complex")
-def sinc(self: Array) -> Any:
-    turns = self * np.pi
-    result = np.sin(turns)
-    return np.divide(result, turns, out=np.ones_like(result), where=self != 0)
 
 
 # --- signs and parts -------------------------------------------------------------------------------------------
