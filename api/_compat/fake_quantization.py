@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tt
 from tt._compat.checks import require_tensor
 from tt.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
+
+if TYPE_CHECKING:
+    from tt.autograd.function import FunctionCtx
 
 __all__ = ["fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"]
 
@@ -16,7 +19,12 @@ class _Rounded(tt.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: tt.Tensor, scale: tt.Tensor, zero_point: tt.Tensor, limits: tuple[int, int], late: bool
+        ctx: FunctionCtx,
+        x: tt.Tensor,
+        scale: tt.Tensor,
+        zero_point: tt.Tensor,
+        limits: tuple[int, int],
+        late: bool,
     ) -> Any:
         wide = x.float() if x.dtype in (tt.float16, tt.bfloat16) else x
         steps = wide * (1 / scale)
@@ -29,7 +37,7 @@ class _Rounded(tt.autograd.Function):
         return ((held - zero_point) * scale).to(x.dtype)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: FunctionCtx, *grads: Any) -> Any:
         (inside,) = ctx.saved_tensors
         return grads[0] * inside, None, None, None, None
 

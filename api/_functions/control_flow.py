@@ -103,7 +103,7 @@ def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Sequence[Any]) -> tup
 
 
 @overridable
-def sym_int(a: Any, /) -> int:
+def sym_int(a: float, /) -> int:
     """Return a number as an int, as `int` does.
 
     Examples
@@ -116,7 +116,7 @@ def sym_int(a: Any, /) -> int:
 
 
 @overridable
-def sym_float(a: Any, /) -> float:
+def sym_float(a: float, /) -> float:
     """Return a number as a float.
 
     Examples
@@ -129,7 +129,7 @@ def sym_float(a: Any, /) -> float:
 
 
 @overridable
-def sym_not(a: Any, /) -> bool:
+def sym_not(a: object, /) -> bool:
     """Return whether a condition does not hold.
 
     Examples
@@ -142,7 +142,7 @@ def sym_not(a: Any, /) -> bool:
 
 
 @overridable
-def sym_max(a: Any, b: Any) -> Any:
+def sym_max(a: float, b: float) -> Any:
     """Return the larger of two numbers; a float if one of them is.
 
     Examples
@@ -155,7 +155,7 @@ def sym_max(a: Any, b: Any) -> Any:
 
 
 @overridable
-def sym_min(a: Any, b: Any) -> Any:
+def sym_min(a: float, b: float) -> Any:
     """Return the smaller of two numbers; a float if one of them is.
 
     Examples
@@ -185,7 +185,7 @@ def sym_sum(args: Iterable[Any]) -> Any:
 
 
 @overridable
-def sym_sqrt(a: Any, /) -> float:
+def sym_sqrt(a: float, /) -> float:
     """Return the square root of a number.
 
     Examples
@@ -198,7 +198,7 @@ def sym_sqrt(a: Any, /) -> float:
 
 
 @overridable
-def sym_ite(b: Any, t: Any, f: Any) -> Any:
+def sym_ite(b: object, t: object, f: object) -> Any:
     """Return `t` if a condition holds, else `f`, which is of the same type.
 
     Examples
@@ -262,7 +262,7 @@ def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int 
     sym_constrain_range(size, min=0 if min is None else min, max=max)
 
 
-def sym_fresh_size(expr: Any) -> Any:
+def sym_fresh_size(expr: int) -> Any:
     """Return a number as a size that nothing is known of: the number itself, as sizes are plain integers.
 
     Examples

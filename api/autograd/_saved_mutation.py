@@ -49,15 +49,15 @@ class MutationContext:
             self.cloned[handle] = tensor.detach().clone()
             return handle
         storage = tensor.untyped_storage()
-        place = (tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()))
+        memory = (tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()))
         # The storage lives as long as a handle of it, so its id is its own.
-        tid = (id(storage), tensor._version, place, tensor.dtype, type(tensor))
-        found = self.tid_to_weakhandle.get(tid)
-        if found is None:
-            self.tid_to_weakhandle[tid] = found = SavedHandle()
-            self.original[found] = tensor
-            self._by_storage.setdefault(storage, WeakSet()).add(found)
-        return found
+        tid = (id(storage), tensor._version, memory, tensor.dtype, type(tensor))
+        known = self.tid_to_weakhandle.get(tid)
+        if known is None:
+            self.tid_to_weakhandle[tid] = known = SavedHandle()
+            self.original[known] = tensor
+            self._by_storage.setdefault(storage, WeakSet()).add(known)
+        return known
 
     def unpack(self, handle: SavedHandle) -> tt.Tensor:
         """Return the tensor with the values that it was saved with."""
@@ -103,15 +103,15 @@ class CopyBeforeChange(TTDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        given = kwargs or {}
+        keywords = kwargs or {}
         for position, argument in enumerate(func.schema.arguments):
             if argument.alias is None or not argument.alias.write:
                 continue
-            value = args[position] if position < len(args) else given.get(argument.name)
+            value = args[position] if position < len(args) else keywords.get(argument.name)
             for target in value if isinstance(value, list | tuple) else (value,):
                 if isinstance(target, tt.Tensor):
                     self._context.before_change(target)
-        return func(*args, **given)
+        return func(*args, **keywords)
 
 
 @contextmanager

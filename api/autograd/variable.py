@@ -16,7 +16,7 @@ class VariableMeta(type):
     def __instancecheck__(cls, instance: object) -> bool:
         return bool(tt.is_tensor(instance))
 
-    def __call__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:
+    def __call__(cls, data: object = None, requires_grad: bool = False, volatile: bool = False) -> Any:
         """Return a tensor over the same memory."""
         if data is None:
             data = tt.empty(0)

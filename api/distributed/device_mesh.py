@@ -48,7 +48,7 @@ class DeviceMesh:
     def __init__(
         self,
         device_type: str,
-        mesh: Any,
+        mesh: Tensor | Sequence[Any],
         *,
         mesh_dim_names: Sequence[str] | None = None,
         _groups: list[ProcessGroup] | None = None,
@@ -89,7 +89,7 @@ class DeviceMesh:
     def from_group(
         group: ProcessGroup | list[ProcessGroup],
         device_type: str,
-        mesh: Any = None,
+        mesh: Tensor | Sequence[Any] | None = None,
         *,
         mesh_dim_names: Sequence[str] | None = None,
     ) -> DeviceMesh:

@@ -15,7 +15,7 @@ __all__ = ["gather_for_metrics"]
 
 
 def gather_for_metrics(
-    input_data: Any,
+    input_data: object,
     sampler: Any,
     *,
     start: int = 0,

@@ -193,7 +193,7 @@ class Future(Generic[T]):
             raise AssertedError(f"{result!r} is of type {type(result).__name__}, not an Exception")
         self._complete(None, result)
 
-    def _complete(self, value: Any, error: BaseException | None) -> None:
+    def _complete(self, value: object, error: BaseException | None) -> None:
         with self._changed:
             if self._is_done:
                 raise ValueRangeError("a Future that is completed cannot be completed again")
@@ -221,7 +221,7 @@ def _check_callable(name: str, callback: object) -> None:
         raise ArgumentError(name, f"argument 'callback' must be callable, not {type(callback).__name__}")
 
 
-def _device(given: Any) -> Any:
+def _device(given: int | str | tt.device) -> Any:
     device = tt.device("cuda", given) if isinstance(given, int) else tt.device(given)
     if device.index is None:
         raise ValueRangeError(f"Future(): devices must have indices, and {str(device)!r} has none")
@@ -265,7 +265,7 @@ def collect_all(futures: Iterable[Future[Any]]) -> Future[list[Future[Any]]]:
     left = len(members)
     lock = threading.Lock()
 
-    def count(_: Any) -> None:
+    def count(_: object) -> None:
         nonlocal left
         with lock:
             left -= 1

@@ -41,7 +41,7 @@ def is_tracing() -> bool:
     return False
 
 
-def ignore(drop: Any = False, **kwargs: Any) -> Any:
+def ignore(drop: object = False, **kwargs: Any) -> Any:
     """Return a function, or a decorator, that changes nothing.
 
     Examples
@@ -71,7 +71,7 @@ def script_if_tracing(fn: Function) -> Function:
     return fn
 
 
-def annotate(the_type: Any, the_value: Any) -> Any:
+def annotate(the_type: object, the_value: Any) -> Any:
     """Return the value."""
     return the_value
 
@@ -81,12 +81,12 @@ def isinstance(obj: object, target_type: Any) -> bool:
     return _isinstance(obj, cast(Any, getattr(target_type, "__origin__", None) or target_type))
 
 
-def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+def script(obj: object, *args: Any, **kwargs: Any) -> Any:
     """Raise UnsupportedError, because tt has no TorchScript."""
     raise UnsupportedError("jit.script(): tt has no TorchScript: call the function or module itself")
 
 
-def trace(func: Any, *args: Any, **kwargs: Any) -> Any:
+def trace(func: object, *args: Any, **kwargs: Any) -> Any:
     """Raise UnsupportedError, because tt has no TorchScript."""
     raise UnsupportedError("jit.trace(): tt has no TorchScript: call the function or module itself")
 

@@ -63,7 +63,7 @@ def _is_masked(value: object) -> bool:
     return isinstance(value, MaskedTensor)
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def _mapped(value: object, change: Callable[[Any], Any]) -> Any:
     """Return arguments with all tensors, those in lists too, replaced."""
     if isinstance(value, tt.Tensor):
         return change(value)
@@ -74,7 +74,7 @@ def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     return value
 
 
-def _data(value: Any) -> Any:
+def _data(value: object) -> Any:
     return _mapped(value, lambda t: t._data if _is_masked(t) else t)
 
 
@@ -173,7 +173,7 @@ def _converted(func: Handler) -> Handler:
 # --- structure -------------------------------------------------------------------------------------------------------
 
 
-def _mask_as_data(value: Any) -> Any:
+def _mask_as_data(value: object) -> Any:
     """Return the masks of tensors; an index keeps its numbers."""
 
     def mask_of(tensor: Any) -> Any:
@@ -219,7 +219,9 @@ def _dims(dim: Any, kwargs: dict[str, Any]) -> Any:
 def _reduction(name: str) -> Handler:
     function: Any = getattr(reductions, name)
 
-    def handler(input: MaskedTensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+    def handler(
+        input: MaskedTensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, **kwargs: Any
+    ) -> Any:
         dim = _dims(dim, kwargs)
         keepdim = kwargs.pop("keepdims", keepdim)
         if name == "median" and dim is None:
@@ -236,7 +238,7 @@ def _variance(name: str) -> Handler:
 
     def handler(
         input: MaskedTensor,
-        dim: Any = None,
+        dim: int | Sequence[int] | None = None,
         unbiased: Any = None,
         keepdim: bool = False,
         *,
@@ -270,7 +272,7 @@ def _norm(
 
 
 def _logical(name: str) -> Handler:
-    def handler(input: MaskedTensor, dim: Any = None, keepdim: bool = False) -> Any:
+    def handler(input: MaskedTensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
         data = input._data.to(tt.bool)
         filled = tt.where(input._mask, data, tt.tensor(name == "all", device=data.device))
         result = getattr(tt, name)(filled) if dim is None else getattr(tt, name)(filled, dim, keepdim)
@@ -284,7 +286,7 @@ def _extreme(name: str) -> Handler:
     index_of: Any = getattr(reductions, f"arg{name}")
     pointwise = "maximum" if name == "max" else "minimum"
 
-    def handler(input: MaskedTensor, dim: Any = None, keepdim: bool = False) -> Any:
+    def handler(input: MaskedTensor, dim: int | tt.Tensor | None = None, keepdim: bool = False) -> Any:
         if isinstance(dim, tt.Tensor):
             return getattr(tt, pointwise)(input, dim)
         if dim is None:
@@ -302,7 +304,9 @@ def _extreme(name: str) -> Handler:
 def _along(module: ModuleType, name: str) -> Handler:
     function: Any = getattr(module, name)
 
-    def handler(input: MaskedTensor, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def handler(
+        input: MaskedTensor, dim: int | Sequence[int] | None = None, *args: Any, **kwargs: Any
+    ) -> Any:
         kwargs.pop("_stacklevel", None)
         if args:
             kwargs["dtype"] = args[-1]

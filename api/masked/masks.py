@@ -10,7 +10,7 @@ import tt
 __all__ = ["converted", "expect_strided", "filled", "given_mask", "is_sparse", "largest", "smallest"]
 
 
-def given_mask(op: str, input: tt.Tensor, mask: Any) -> Any:
+def given_mask(op: str, input: tt.Tensor, mask: object) -> Any:
     """Return a mask in the shape of the input, True everywhere if there is none."""
     expect_strided(op, input)
     if mask is None:

@@ -207,8 +207,8 @@ def scaled_mm(
     scale_recipe_a: ScalingType | Sequence[ScalingType],
     scale_b: Tensor | Sequence[Tensor],
     scale_recipe_b: ScalingType | Sequence[ScalingType],
-    swizzle_a: Any = None,
-    swizzle_b: Any = None,
+    swizzle_a: SwizzleType | list[SwizzleType] | None = None,
+    swizzle_b: SwizzleType | list[SwizzleType] | None = None,
     bias: Tensor | None = None,
     output_dtype: tt.dtype | None = None,
     contraction_dim: Sequence[int] = (),
@@ -281,7 +281,7 @@ def scaled_mm(
 
 
 def _recipe(
-    op: str, recipe_a: Any, recipe_b: Any, swizzle_a: Any, swizzle_b: Any, contraction_dim: Any
+    op: str, recipe_a: object, recipe_b: object, swizzle_a: object, swizzle_b: object, contraction_dim: object
 ) -> Any:
     """Return the recipe of both matrices, and refuse other orders in memory and contraction dimensions."""
     recipes = _only(op, "scale_recipe_a", recipe_a), _only(op, "scale_recipe_b", recipe_b)
@@ -302,8 +302,8 @@ def scaled_grouped_mm(
     scale_recipe_a: ScalingType | Sequence[ScalingType],
     scale_b: Tensor | Sequence[Tensor],
     scale_recipe_b: ScalingType | Sequence[ScalingType],
-    swizzle_a: Any = None,
-    swizzle_b: Any = None,
+    swizzle_a: SwizzleType | list[SwizzleType] | None = None,
+    swizzle_b: SwizzleType | list[SwizzleType] | None = None,
     bias: Tensor | None = None,
     offs: Tensor | None = None,
     output_dtype: tt.dtype = bfloat16,

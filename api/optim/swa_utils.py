@@ -190,7 +190,7 @@ class AveragedModel(Module):
             Of the same structure.
         """
 
-        def tensors(of: Any) -> list[Any]:
+        def tensors(of: Module) -> list[Any]:
             sources = chain(of.parameters(), of.buffers()) if self.use_buffers else of.parameters()
             return [tensor.detach() for tensor in sources]
 

@@ -113,7 +113,7 @@ class safe_globals:  # noqa: N801 - PyTorch's name
         _added[:] = self._before
 
 
-def _check(entry: Any) -> None:
+def _check(entry: object) -> None:
     if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[1], str) and callable(entry[0]):
         return
     if not callable(entry):

@@ -129,7 +129,7 @@ _IN_NN = {
 """Functions of `torch.nn.functional` that say they are of `torch._C._nn`, with their names there."""
 
 
-def operator_to_torch(op: Any) -> tuple[str, str] | None:
+def operator_to_torch(op: object) -> tuple[str, str] | None:
     """Return PyTorch's name of an operator in a namespace of tt, or None where it is none of these."""
     module, name = str(getattr(op, "__module__", None)), getattr(op, "__name__", "")
     first, _, rest = module.partition(".")

@@ -179,7 +179,7 @@ class Rebuilder:
         )
         new.__dict__.update(kept)
 
-    def from_type(self, function: Any, kind: object, args: Any, state: object) -> Any:
+    def from_type(self, function: Any, kind: object, args: object, state: object) -> Any:
         """Return a tensor of a subclass, or one with attributes."""
         new = self.from_type_without_state(function, kind, args, state)
         setter = getattr(type(new), "__setstate__", None)
@@ -292,7 +292,7 @@ class Rebuilder:
 
     def wrapper(
         self,
-        kind: Any,
+        kind: object,
         dtype: Any,
         size: object,
         stride: object,
@@ -342,12 +342,12 @@ class Rebuilder:
         """Return a `Size`."""
         return tt.Size(self._numbers(values, "the size"))
 
-    def device(self, name: Any, index: Any = None) -> Any:
+    def device(self, name: Any, index: int | None = None) -> Any:
         """Return a device."""
         self._check(isinstance(name, str), "the name of a device is not a string")
         return tt.device(name, index)
 
-    def ordered_dict(self, pairs: Any = ()) -> Any:
+    def ordered_dict(self, pairs: object = ()) -> Any:
         """Return an `OrderedDict` of pairs."""
         self._check(
             isinstance(pairs, dict)

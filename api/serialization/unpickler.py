@@ -192,7 +192,7 @@ class WeightsUnpickler:
             raise UnsafeGlobalError(f"getattr(..., {name!r})", self._path, blocked="builtins")
         return getattr(value, name, *default)
 
-    def _is_allowed(self, function: Any) -> bool:
+    def _is_allowed(self, function: object) -> bool:
         return id(function) in self._callable or id(function) in self._user_callable
 
     def new_object(self) -> None:

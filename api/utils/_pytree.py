@@ -188,7 +188,7 @@ class GetAttrKey:
     def __str__(self) -> str:
         return f".{self.name}"
 
-    def get(self, obj: Any) -> Any:
+    def get(self, obj: object) -> Any:
         """Return the item."""
         return getattr(obj, self.name)
 
@@ -241,7 +241,7 @@ def keystr(kp: Iterable[Any]) -> str:
     return "".join(map(str, kp))
 
 
-def key_get(obj: Any, kp: Iterable[Any]) -> Any:
+def key_get(obj: object, kp: Iterable[Any]) -> Any:
     """Return what keys lead to."""
     for key in kp:
         obj = key.get(obj)
@@ -258,12 +258,12 @@ def is_namedtuple_class(cls: object) -> bool:
     return isinstance(cls, type) and issubclass(cls, tuple) and named and hasattr(cls, "_make")
 
 
-def is_namedtuple_instance(obj: Any) -> bool:
+def is_namedtuple_instance(obj: object) -> bool:
     """Return whether an object is a named tuple."""
     return is_namedtuple_class(type(obj))
 
 
-def is_namedtuple(obj: Any) -> bool:
+def is_namedtuple(obj: object) -> bool:
     """Return whether an object is a named tuple, or a class of them."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
@@ -279,12 +279,12 @@ def is_structseq_class(cls: object) -> bool:
     return all(isinstance(count, int) for count in counts) or cls in tt.return_types.all_return_types
 
 
-def is_structseq_instance(obj: Any) -> bool:
+def is_structseq_instance(obj: object) -> bool:
     """Return whether an object is a result with names."""
     return is_structseq_class(type(obj))
 
 
-def is_structseq(obj: Any) -> bool:
+def is_structseq(obj: object) -> bool:
     """Return whether an object is a result with names, or a class of them.
 
     Examples

@@ -64,7 +64,7 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Form
     return register
 
 
-def _name_of(target: Any) -> str:
+def _name_of(target: object) -> str:
     """Return the name of an operator without that of an overload."""
     name = (
         target
@@ -77,14 +77,14 @@ def _name_of(target: Any) -> str:
 
 
 def _of_shapes(formula: Formula) -> Formula:
-    def of_tensors(*args: Any, out_val: Any, **kwargs: Any) -> int:
+    def of_tensors(*args: Any, out_val: object, **kwargs: Any) -> int:
         shapes, keywords, out = tree_map(_shape, (args, kwargs, out_val))
         return formula(*shapes, out_shape=out, **keywords)
 
     return of_tensors
 
 
-def _shape(value: Any) -> Any:
+def _shape(value: object) -> Any:
     return tuple(value.shape) if tt.is_tensor(value) else value
 
 

@@ -11,6 +11,7 @@ import tt
 from tt.library import warn_user
 
 if TYPE_CHECKING:
+    from tt.autograd.function import FunctionCtx
     from tt.nn import Module
 
 __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook"]
@@ -115,12 +116,12 @@ def _boundary_function() -> Any:
 
         class BackwardHookFunction(tt.autograd.Function):
             @staticmethod
-            def forward(ctx: Any, *args: Any) -> Any:
+            def forward(ctx: FunctionCtx, *args: Any) -> Any:
                 ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
                 return args
 
             @staticmethod
-            def backward(ctx: Any, *grads: Any) -> Any:
+            def backward(ctx: FunctionCtx, *grads: Any) -> Any:
                 return grads
 
         _boundary = BackwardHookFunction
@@ -206,7 +207,7 @@ class BackwardHook:
         result, self.output_tensors_index = self._around(install, outputs)
         return result if several else result[0]
 
-    def _inputs_reached(self, grad_input: Any, _: Any) -> Any:
+    def _inputs_reached(self, grad_input: Any, _: object) -> Any:
         if self.grad_outputs is None:  # no output was used
             return None
         indices = self.input_tensors_index or []

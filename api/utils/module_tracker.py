@@ -84,7 +84,7 @@ class ModuleTracker:
         outputs = _differentiated(output)
         if outputs and tt.is_grad_enabled():
 
-            def enter(grad: Any) -> None:
+            def enter(grad: object) -> None:
                 if not self.is_bw:
                     self.is_bw, self.parents = True, {"Global"}
                 self.parents.add(name)
@@ -92,6 +92,6 @@ class ModuleTracker:
             self._handles.append(tt.autograd.graph.register_multi_grad_hook(outputs, enter, mode="any"))
 
 
-def _differentiated(value: Any) -> list[Any]:
+def _differentiated(value: object) -> list[Any]:
     """Return the tensors in arguments or results that require a gradient."""
     return [x for x in tree_leaves(value) if tt.is_tensor(x) and x.requires_grad]

@@ -134,7 +134,7 @@ def _little(array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
     return array.view(f"u{width}").byteswap().view(np.uint8)
 
 
-def _check(tensors: Any, metadata: Any) -> None:
+def _check(tensors: object, metadata: Any) -> None:
     if not isinstance(tensors, Mapping):
         raise TypeError(f"safetensors saves a dict of tensors, not {type(tensors).__name__}")
     for key, text in (metadata or {}).items():

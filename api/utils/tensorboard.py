@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -121,9 +121,9 @@ class SummaryWriter:
     def add_histogram(
         self,
         tag: str,
-        values: Any,
+        values: tt.Tensor | Sequence[float],
         global_step: int | None = None,
-        bins: Any = "auto",
+        bins: str | int | Sequence[float] = "auto",
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:

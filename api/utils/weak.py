@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -31,7 +31,7 @@ class WeakIdRef(weakref.ref[Any]):
 
     __slots__ = ("_id",)
 
-    def __init__(self, key: object, callback: Any = None) -> None:
+    def __init__(self, key: object, callback: Callable[[WeakIdRef], object] | None = None) -> None:
         super().__init__(key, callback)  # type: ignore[call-arg]  # typeshed declares `__new__` alone
         self._id = id(key)
 

@@ -35,7 +35,7 @@ class Place(Protocol):
     def save_tensors(self, started: str, file: str, tensors: Mapping[str, Tensor]) -> str:
         """Write a file of tensors; return its name in the index."""
 
-    def save_objects(self, started: str, file: str, values: Any) -> str:
+    def save_objects(self, started: str, file: str, values: object) -> str:
         """Write the values that are not tensors; return the file's name in the index."""
 
     def complete(self, started: str, index: Index) -> None:
@@ -87,7 +87,7 @@ class FolderPlace:
         safetensors.save_file(dict(tensors), Path(started) / file)
         return file
 
-    def save_objects(self, started: str, file: str, values: Any) -> str:
+    def save_objects(self, started: str, file: str, values: object) -> str:
         """Write the values that are not tensors."""
         tt.save(values, Path(started) / file)
         return file
@@ -149,7 +149,7 @@ class ObjectPlace:
         """Write a file of tensors."""
         return self._write(f"{started}/{file}", safetensors.save(dict(tensors)))
 
-    def save_objects(self, started: str, file: str, values: Any) -> str:
+    def save_objects(self, started: str, file: str, values: object) -> str:
         """Write the values that are not tensors."""
         memory = io.BytesIO()
         tt.save(values, memory)

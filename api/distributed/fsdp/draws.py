@@ -57,8 +57,8 @@ def draw(part: Any, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     lead, begin = first % _GROUP, first // _GROUP
     generator = kwargs.get("generator")
 
-    def on(prepare: Callable[[Tensor], Tensor], source: Any) -> Any:
-        def prepared(leaf: Any) -> Any:
+    def on(prepare: Callable[[Tensor], Tensor], source: tt.Generator) -> Any:
+        def prepared(leaf: object) -> Any:
             return prepare(leaf) if isinstance(leaf, Tensor) and leaf.shape == part.shape else leaf
 
         new_args, new_kwargs = tree_map(prepared, (args, kwargs))

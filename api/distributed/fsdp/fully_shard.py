@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +105,7 @@ class FSDPModule:
 
 
 def fully_shard(
-    module: Any,
+    module: Module | Sequence[Module],
     *,
     mesh: DeviceMesh | None = None,
     reshard_after_forward: bool | None = None,
@@ -208,7 +208,7 @@ def fully_shard(
     return module
 
 
-def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0) -> Tensor:
+def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0) -> Tensor:
     """Scale the gradients of sharded and other parameters to a total norm, counted over all ranks.
 
     Parameters
@@ -237,7 +237,7 @@ def _groups(module: Any) -> list[ShardGroup]:
     return list(dict.fromkeys(inner._shards for inner in _sharded(module)))
 
 
-def _cast(values: Any, dtype: tt.dtype) -> Any:
+def _cast(values: object, dtype: tt.dtype) -> Any:
     return tree_map(
         lambda leaf: leaf.to(dtype) if isinstance(leaf, Tensor) and leaf.is_floating_point() else leaf, values
     )

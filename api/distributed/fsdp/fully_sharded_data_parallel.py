@@ -97,7 +97,7 @@ class FullyShardedDataParallel(Module):
         sharding_strategy: ShardingStrategy | None = None,
         cpu_offload: CPUOffload | None = None,
         auto_wrap_policy: Any = None,
-        backward_prefetch: Any = None,
+        backward_prefetch: object = None,
         mixed_precision: MixedPrecision | None = None,
         ignored_modules: Iterable[Module] | None = None,
         param_init_fn: Callable[[Module], None] | None = None,
@@ -284,7 +284,9 @@ class _Groups:
         return self._groups[dim]
 
 
-def _mesh(hybrid: bool, group: ProcessGroup | tuple[ProcessGroup, ProcessGroup] | None, mesh: Any) -> Any:
+def _mesh(
+    hybrid: bool, group: ProcessGroup | tuple[ProcessGroup, ProcessGroup] | None, mesh: DeviceMesh | None
+) -> Any:
     """Return the groups among whose ranks parameters are divided, for hybrid strategies after the one of the copies."""
     if mesh is not None:
         if hybrid and mesh.ndim != 2:

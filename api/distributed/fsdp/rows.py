@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import inf
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import tt
 from tt import Tensor
@@ -25,6 +25,9 @@ from tt.distributed import collectives, gathering, ranks
 from tt.distributed.fsdp.draws import DRAWN, draw
 from tt.distributed.process_group import ProcessGroup
 from tt.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from tt.autograd.function import FunctionCtx
 
 __all__ = ["Rows", "call", "rows_of"]
 
@@ -192,7 +195,7 @@ def _plainly(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
         return func(*args, **kwargs)
 
 
-def _parts(values: Any) -> Iterator[Any]:
+def _parts(values: object) -> Iterator[Any]:
     """Return the parts among arguments, those in lists and dicts too."""
     if isinstance(values, Tensor):
         if hasattr(type(values), "to_local"):
@@ -208,13 +211,13 @@ class _UsedByAll(Function):
     """Passes on a number that all ranks have; its gradient is the sum over the ranks, each of which uses it."""
 
     @staticmethod
-    def forward(ctx: Any, number: Tensor, group: ProcessGroup) -> Tensor:
+    def forward(ctx: FunctionCtx, number: Tensor, group: ProcessGroup) -> Tensor:
         ctx.group = group
         return number.clone()
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Any, ...]:
         total = gradient.clone()
         collectives.all_reduce(total, group=ctx.group)
         return total, None
@@ -361,14 +364,14 @@ class _Together(Function):
     """Puts the results of all ranks one after the other; each takes its own gradient."""
 
     @staticmethod
-    def forward(ctx: Any, result: Tensor, group: ProcessGroup) -> Tensor:
+    def forward(ctx: FunctionCtx, result: Tensor, group: ProcessGroup) -> Tensor:
         ctx.rank = ranks.get_rank(group)
         results = result.new_empty((ranks.get_world_size(group), *result.shape))
         gathering.all_gather_single(results.view(-1), result.contiguous().view(-1), group=group)
         return results
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Any, ...]:
         return gradient[ctx.rank], None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tt
 from tt import Tensor
@@ -21,6 +21,9 @@ from tt.distributed.fsdp.sharded_parameter import ShardedParameter, padded
 from tt.distributed.process_group import ProcessGroup
 from tt.errors import UnsupportedError
 from tt.nn import Module
+
+if TYPE_CHECKING:
+    from tt.autograd.function import FunctionCtx
 
 __all__ = ["ShardGroup"]
 
@@ -372,7 +375,7 @@ class _Gather(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, group: ShardGroup, averages: list[Average] | None, *parameters: Tensor
+        ctx: FunctionCtx, group: ShardGroup, averages: list[Average] | None, *parameters: Tensor
     ) -> tuple[Tensor, ...]:
         ctx.group, ctx.averages = group, averages
         ctx.set_materialize_grads(False)
@@ -380,7 +383,7 @@ class _Gather(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
+    def backward(ctx: FunctionCtx, *gradients: Tensor | None) -> tuple[Any, ...]:
         parameters = ctx.group.parameters
         average = None
         if any(gradient is not None for gradient in gradients):  # else nothing has used the module's results
@@ -396,7 +399,7 @@ class _Collect(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, group: ShardGroup, averages: list[Average], *parameters: Tensor
+        ctx: FunctionCtx, group: ShardGroup, averages: list[Average], *parameters: Tensor
     ) -> tuple[Tensor, ...]:
         ctx.group, ctx.averages = group, averages
         ctx.set_materialize_grads(False)
@@ -404,7 +407,7 @@ class _Collect(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
+    def backward(ctx: FunctionCtx, *gradients: Tensor | None) -> tuple[Any, ...]:
         averages = ctx.averages[:]
         ctx.averages.clear()
         if not averages:  # gradients add up until they are averaged

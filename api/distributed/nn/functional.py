@@ -7,7 +7,7 @@ ranks' results owe to this rank's input.  All ranks must call `backward`, in the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tt
 import tt.distributed as dist
@@ -15,6 +15,9 @@ from tt import Tensor
 from tt.autograd import Function
 from tt.distributed.process_group import ProcessGroup
 from tt.distributed.reduce_op import ReduceOp
+
+if TYPE_CHECKING:
+    from tt.autograd.function import FunctionCtx
 
 __all__ = [
     "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter",
@@ -35,40 +38,42 @@ def _sum_or_average(op: ReduceOp | ReduceOp.RedOpType, name: str) -> ReduceOp:
 
 class _AllReduce(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, op: ReduceOp, group: ProcessGroup | None) -> Tensor:
+    def forward(ctx: FunctionCtx, tensor: Tensor, op: ReduceOp, group: ProcessGroup | None) -> Tensor:
         ctx.op, ctx.group = op, group
         result = _copy(tensor)
         dist.all_reduce(result, op, group)
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
         return _AllReduce.apply(grad, ctx.op, ctx.group), None, None
 
 
 class _Broadcast(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, root: int, group: ProcessGroup | None) -> Tensor:
+    def forward(ctx: FunctionCtx, tensor: Tensor, root: int, group: ProcessGroup | None) -> Tensor:
         ctx.root, ctx.group = root, group
         result = _copy(tensor)
         dist.broadcast(result, root, group)
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
         return _Reduce.apply(grad, ctx.root, ReduceOp(ReduceOp.SUM), ctx.group), None, None
 
 
 class _Reduce(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, root: int, op: ReduceOp, group: ProcessGroup | None) -> Tensor:
+    def forward(
+        ctx: FunctionCtx, tensor: Tensor, root: int, op: ReduceOp, group: ProcessGroup | None
+    ) -> Tensor:
         ctx.root, ctx.op, ctx.group = root, op, group
         result = _copy(tensor)
         dist.reduce(result, root, op, group)
         return result if dist.get_rank() == root else tt.zeros_like(result)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
         gradient = _Broadcast.apply(grad, ctx.root, ctx.group)
         if ctx.op.kind is ReduceOp.AVG:
             gradient = gradient / dist.get_world_size(ctx.group)
@@ -77,7 +82,7 @@ class _Reduce(Function):
 
 class _AllGather(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, group: ProcessGroup | None) -> Tensor:
+    def forward(ctx: FunctionCtx, tensor: Tensor, group: ProcessGroup | None) -> Tensor:
         ctx.group = group
         result = tt.empty(
             (dist.get_world_size(group), *tensor.shape), dtype=tensor.dtype, device=tensor.device
@@ -86,20 +91,20 @@ class _AllGather(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
         return _ReduceScatter.apply(grad, ReduceOp(ReduceOp.SUM), ctx.group), None
 
 
 class _ReduceScatter(Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, op: ReduceOp, group: ProcessGroup | None) -> Tensor:
+    def forward(ctx: FunctionCtx, rows: Tensor, op: ReduceOp, group: ProcessGroup | None) -> Tensor:
         ctx.op, ctx.group = op, group
         result = tt.empty(rows.shape[1:], dtype=rows.dtype, device=rows.device)
         dist.reduce_scatter_single(result, rows, op, group)
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
         gradient = _AllGather.apply(grad, ctx.group)
         if ctx.op.kind is ReduceOp.AVG:
             gradient = gradient / dist.get_world_size(ctx.group)
@@ -108,34 +113,34 @@ class _ReduceScatter(Function):
 
 class _Gather(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, root: int, group: ProcessGroup | None) -> Tensor:
+    def forward(ctx: FunctionCtx, tensor: Tensor, root: int, group: ProcessGroup | None) -> Tensor:
         ctx.root, ctx.group = root, group
         rows = tt.zeros((dist.get_world_size(group), *tensor.shape), dtype=tensor.dtype, device=tensor.device)
         dist.gather(tensor, list(rows) if dist.get_rank() == root else None, root, group)
         return rows
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
         return _Scatter.apply(grad, ctx.root, ctx.group), None, None
 
 
 class _Scatter(Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, root: int, group: ProcessGroup | None) -> Tensor:
+    def forward(ctx: FunctionCtx, rows: Tensor, root: int, group: ProcessGroup | None) -> Tensor:
         ctx.root, ctx.group = root, group
         result = tt.empty(rows.shape[1:], dtype=rows.dtype, device=rows.device)
         dist.scatter(result, list(rows) if dist.get_rank() == root else None, root, group)
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
         return _Gather.apply(grad, ctx.root, ctx.group), None, None
 
 
 class _AllToAll(Function):
     @staticmethod
     def forward(
-        ctx: Any, tensor: Tensor, received: list[int], sent: list[int], group: ProcessGroup | None
+        ctx: FunctionCtx, tensor: Tensor, received: list[int], sent: list[int], group: ProcessGroup | None
     ) -> Tensor:
         ctx.received, ctx.sent, ctx.group = received, sent, group
         result = tt.empty((sum(received), *tensor.shape[1:]), dtype=tensor.dtype, device=tensor.device)
@@ -143,7 +148,7 @@ class _AllToAll(Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
         return _AllToAll.apply(grad.contiguous(), ctx.sent, ctx.received, ctx.group), None, None, None
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
-from typing import Any, Self
+from typing import Self
 
 __all__ = ["DEFAULT_TIMEOUT", "Store", "key_bytes", "pairs", "seconds_of", "value_bytes"]
 
@@ -29,7 +29,7 @@ def value_bytes(value: object) -> bytes:
     return value.encode()
 
 
-def seconds_of(timeout: Any) -> float:
+def seconds_of(timeout: object) -> float:
     """Return a timeout in seconds; a negative one waits as little as zero does, and none exceeds thirty years."""
     if not isinstance(timeout, timedelta):
         raise TypeError(f"timeout must be datetime.timedelta, not {type(timeout).__name__}")

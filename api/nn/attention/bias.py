@@ -92,7 +92,7 @@ def _attend(
     query: tt.Tensor,
     key: tt.Tensor,
     value: tt.Tensor,
-    attn_mask: Any = None,
+    attn_mask: tt.Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     **options: Any,

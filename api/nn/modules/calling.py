@@ -57,9 +57,9 @@ class ModuleBase:
     def __getattr__(self, name: str) -> Any:
         members = self.__dict__
         for table in ("_parameters", "_buffers", "_modules"):
-            found = members.get(table)
-            if found is not None and name in found:
-                return found[name]
+            entries = members.get(table)
+            if entries is not None and name in entries:
+                return entries[name]
         return self._missing_attribute(name)
 
     def _missing_attribute(self, name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import Any, Self
+from typing import Any, Self, SupportsIndex
 
 from tt.core.lazy import attach
 from tt.library import warn_user
@@ -15,7 +15,7 @@ from tt.nn.modules.registration import typename
 __all__ = ["Container", "ModuleDict", "ModuleList", "Sequential"]
 
 
-def _position(index: Any, length: int) -> int:
+def _position(index: SupportsIndex, length: int) -> int:
     """Return an index counted from the start.
 
     Raises
@@ -51,7 +51,7 @@ class _Numbered(Module):
 
     _modules: dict[str, Module]
 
-    def _key(self, index: Any) -> str:
+    def _key(self, index: SupportsIndex) -> str:
         return list(self._modules)[_position(index, len(self._modules))]
 
     def __setitem__(self, index: int, module: Module) -> None:
@@ -268,7 +268,7 @@ class ModuleList(_Numbered):
         return f"{self._get_name()}(\n  {body}\n)"
 
 
-def _pairs(name: str, given: Any) -> list[tuple[Any, Any]]:
+def _pairs(name: str, given: object) -> list[tuple[Any, Any]]:
     """Return the items of a mapping or of an iterable of pairs.
 
     Raises

@@ -202,7 +202,7 @@ class Module(ModuleBase):
         """Add a submodule: another name of `add_module`."""
         self.add_module(name, module)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         members = self.__dict__
         params = members.get("_parameters")
         if params is not None and type(value) in registration.PLAIN_TYPES:

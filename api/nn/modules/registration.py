@@ -71,7 +71,7 @@ def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Rem
     return _register_hook(PARAMETER_HOOKS, hook)
 
 
-def after_hooks(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str, value: Any) -> Any:
+def after_hooks(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str, value: object) -> Any:
     """Return the value to register: what the hooks of a kind make of the one that was assigned."""
     for hook in hooks.values():
         output = hook(module, name, value)
@@ -145,7 +145,7 @@ def drop_name(module: Module, name: str, keep: str) -> None:
         module._non_persistent_buffers_set.discard(name)
 
 
-def set_member(module: Module, name: str, value: Any) -> None:
+def set_member(module: Module, name: str, value: object) -> None:
     """Assign to a name that is registered; the value is not a parameter."""
     if name in module._parameters:
         if value is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tt
 import tt.nn.functional as F
 from tt.nn import init
@@ -225,7 +223,7 @@ def _check_table(embeddings: tt.Tensor) -> None:
         raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
 
 
-def _others(table: Any) -> str:
+def _others(table: Embedding | EmbeddingBag) -> str:
     text = "" if table.max_norm is None else f", max_norm={table.max_norm}"
     text += "" if table.norm_type == 2 else f", norm_type={table.norm_type}"
     text += ", scale_grad_by_freq=True" if table.scale_grad_by_freq else ""

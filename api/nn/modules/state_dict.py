@@ -146,7 +146,7 @@ def load_own(
                     unexpected_keys.append(key)
 
 
-def _load_one(module: Module, name: str, key: str, param: Any, loaded: Any, assign: bool) -> str:
+def _load_one(module: Module, name: str, key: str, param: Any, loaded: object, assign: bool) -> str:
     """Load one parameter or buffer; return why it does not fit, if it does not."""
     if not isinstance(loaded, tt.Tensor):
         return (

@@ -423,7 +423,7 @@ def _portions(tensors: list[Tensor]) -> Generator[list[Tensor]]:
         yield some
 
 
-def _moved(value: Any, device: Device) -> Any:
+def _moved(value: object, device: Device) -> Any:
     from tt.utils._pytree import tree_map
 
     return tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, Tensor) else leaf, value)

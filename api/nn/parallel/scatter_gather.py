@@ -117,7 +117,7 @@ def scatter_kwargs(
     return tuple(args), tuple(named)
 
 
-def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
+def gather(outputs: Any, target_device: int | str | tt.device, dim: int = 0) -> Any:
     """Join the tensors of nested outputs of several devices on one device.
 
     Parameters

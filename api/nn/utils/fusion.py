@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import tt
 from tt.nn.modules.module import Module
@@ -15,7 +15,12 @@ M = TypeVar("M", bound=Module)
 
 
 def _scale_and_shift(
-    bias: Any, mean: tt.Tensor, var: tt.Tensor, eps: float, bn_weight: Any, bn_bias: Any
+    bias: tt.Tensor | None,
+    mean: tt.Tensor,
+    var: tt.Tensor,
+    eps: float,
+    bn_weight: tt.Tensor | None,
+    bn_bias: tt.Tensor | None,
 ) -> tuple[tt.Tensor, tt.Tensor]:
     """Return the factor of the weight, and the new bias."""
     scale = (var + eps).rsqrt()

@@ -52,19 +52,19 @@ def _mapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return over_lists
 
 
-def _add(x: Any, y: Any, alpha: Any = 1) -> Any:
+def _add(x: tt.Tensor, y: tt.Tensor, alpha: float | tt.Tensor = 1) -> Any:
     return x + (y * alpha if tt.is_tensor(alpha) or alpha != 1 else y)
 
 
-def _addcmul(x: Any, a: Any, b: Any, value: Any = 1) -> Any:
+def _addcmul(x: tt.Tensor, a: tt.Tensor, b: tt.Tensor, value: float | tt.Tensor = 1) -> Any:
     return x + a * b * value
 
 
-def _addcdiv(x: Any, a: Any, b: Any, value: Any = 1) -> Any:
+def _addcdiv(x: tt.Tensor, a: tt.Tensor, b: tt.Tensor, value: float | tt.Tensor = 1) -> Any:
     return x + a / b * value
 
 
-def _lerp(x: Any, y: Any, weight: Any) -> Any:
+def _lerp(x: tt.Tensor, y: tt.Tensor, weight: float | tt.Tensor) -> Any:
     return x + (y - x) * weight
 
 

@@ -51,7 +51,7 @@ def rebuild_sequence(like: Any, items: list[Any]) -> Any:
         return items
 
 
-def default_convert(data: Any) -> Any:
+def default_convert(data: object) -> Any:
     """Make tensors of the NumPy arrays in an element, as a loader without batches does.
 
     Parameters

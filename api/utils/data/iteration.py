@@ -175,7 +175,7 @@ class MultiProcessIterator(_Iterator):
                 return worker
         return None
 
-    def _send(self, worker: int, number: int | None, index: Any = None) -> None:
+    def _send(self, worker: int, number: int | None, index: object = None) -> None:
         try:
             self._pool.send(worker, number, index)
         except (WorkerExitError, OSError, KeyboardInterrupt):  # the same that `_receive` meets

@@ -12,7 +12,7 @@ from tt.utils.data.collate import rebuild_mapping, rebuild_sequence
 __all__ = ["pin_memory"]
 
 
-def pin_memory(data: Any, device: Device = None) -> Any:
+def pin_memory(data: object, device: Device = None) -> Any:
     """Return a batch whose tensors are in page-locked memory.
 
     Parameters

@@ -10,13 +10,16 @@ import signal
 import time
 from collections.abc import Iterator
 from multiprocessing import connection as mp_connection
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.errors import WorkerExitError
 from tt.library import warn_user
 from tt.multiprocessing.segments import Receiver, owned
 from tt.multiprocessing.spawn import missing_main
 from tt.utils.data.worker import WorkerArguments, run_worker
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
 
 __all__ = ["WorkerPool"]
 
@@ -80,7 +83,7 @@ class WorkerPool:
         """Whether the workers have been stopped."""
         return self._closed
 
-    def send(self, worker: int, number: int | None, index: Any = None) -> None:
+    def send(self, worker: int, number: int | None, index: object = None) -> None:
         """Give a worker a task, or with None as its number tell it to begin again.
 
         Raises
@@ -201,7 +204,7 @@ def _interrupts_later() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(process: Any) -> None:
+def _start(process: BaseProcess) -> None:
     try:
         process.start()
     except (TypeError, AttributeError, pickle.PicklingError):

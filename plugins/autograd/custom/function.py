@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt.core.library import KEYS, Tensor, TensorBase, alias, errors, ops, seen, warn_user
 from tt.plugins.autograd.record.graph import STATE, Graphless, Node, ViewMeta, attach, start
@@ -48,6 +48,12 @@ class FunctionCtx:
     _without_gradient: tuple[Any, ...] = ()
     _for_forward: tuple[Any, ...] = ()
     _saved: SavedTensors
+
+    if TYPE_CHECKING:  # any attribute
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Save tensors (or None) for `saved_tensors`; changing them in place before backward is then an error."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tt import Tensor
 from tt.distributed.reducer import GradBucket
 from tt.futures import Future
@@ -11,7 +9,7 @@ from tt.futures import Future
 __all__ = ["noop_hook"]
 
 
-def noop_hook(_: Any, bucket: GradBucket) -> Future[Tensor]:
+def noop_hook(_: object, bucket: GradBucket) -> Future[Tensor]:
     """Return gradients as they are: a step without communication, whose time is that of computing alone.
 
     Each rank keeps the gradients of its own batch, so the ranks' parameters differ afterwards.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt.distributed.algorithms.ddp_comm_hooks import (
     debugging_hooks,
@@ -13,14 +14,18 @@ from tt.distributed.algorithms.ddp_comm_hooks import (
     quantization_hooks,
 )
 
+if TYPE_CHECKING:
+    from tt.distributed.process_group import ProcessGroup
+    from tt.nn.parallel import DistributedDataParallel
+
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
 
 
-def _hook(model: Any, state: Any, hook: Any) -> None:
+def _hook(model: DistributedDataParallel, state: object, hook: Callable[..., Any]) -> None:
     model.register_comm_hook(state, hook)
 
 
-def _power(model: Any, state: Any, hook: Any, rank: int) -> None:
+def _power(model: Any, state: ProcessGroup | None, hook: Any, rank: int) -> None:
     model.register_comm_hook(powerSGD_hook.PowerSGDState(state, matrix_approximation_rank=rank), hook)
 
 
@@ -39,7 +44,9 @@ class DDPCommHookType(Enum):
     NOOP = partial(_hook, hook=debugging_hooks.noop_hook)
 
 
-def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
+def register_ddp_comm_hook(
+    comm_hook_type: DDPCommHookType, model: DistributedDataParallel, state: object = None
+) -> None:
     """Register a hook of this package with a `DistributedDataParallel`.
 
     Parameters
