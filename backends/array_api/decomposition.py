@@ -97,8 +97,8 @@ def cholesky_ex(xp: Namespace, A: Any, upper: bool, check_errors: bool) -> tuple
         factors, orders = _one_by_one(xp, full, batch)
         info = xp.reshape(xp.asarray(orders, dtype=xp.int32), batch)
         if check_errors:
-            place, order = next((i, order) for i, order in enumerate(orders) if order)
-            where = f"(Batch element {place}): " if batch else ""
+            index, order = next((i, order) for i, order in enumerate(orders) if order)
+            where = f"(Batch element {index}): " if batch else ""
             raise errors.LinAlgError(
                 f"linalg.cholesky_ex: {where}the matrix is not positive-definite: its leading minor of "
                 f"order {order} is not"
@@ -112,28 +112,28 @@ def cholesky_ex(xp: Namespace, A: Any, upper: bool, check_errors: bool) -> tuple
 def _factor(xp: Namespace, A: Any) -> Any:
     """Return the factors, or None where one does not exist: libraries raise, each a class of its own, or give NaN."""
     try:
-        found = xp.linalg.cholesky(A)
+        factor = xp.linalg.cholesky(A)
     except Exception as error:
         if not is_about_values(error):
             raise
         return None
-    missing = xp.any(xp.isnan(found)) and not xp.any(xp.isnan(A))
-    return None if bool(missing) else found
+    missing = xp.any(xp.isnan(factor)) and not xp.any(xp.isnan(A))
+    return None if bool(missing) else factor
 
 
 def _one_by_one(xp: Namespace, A: Any, batch: tuple[int, ...]) -> tuple[Any, list[int]]:
     """Return the factors as far as they exist, and the first leading minor of each matrix that has none, or 0."""
-    found, orders = [], []
-    for place in places(batch):
-        matrix = A[(*place, ...)]
+    factors, orders = [], []
+    for index in places(batch):
+        matrix = A[(*index, ...)]
         factor, order = _factor(xp, matrix), 0
         if factor is None:
             sizes = range(1, A.shape[-1] + 1)
             order = next(k for k in sizes if _factor(xp, matrix[:k, :k]) is None)
             factor = _begun(xp, matrix, order - 1)
-        found.append(factor)
+        factors.append(factor)
         orders.append(order)
-    return xp.reshape(xp.stack(found), A.shape), orders
+    return xp.reshape(xp.stack(factors), A.shape), orders
 
 
 def _begun(xp: Namespace, A: Any, size: int) -> Any:

@@ -32,20 +32,20 @@ def take_flat(xp: Namespace, self: Any, places: Any) -> Any:
 
 
 def put_flat(
-    xp: Namespace, self: Any, places: Any, values: Any, combine: Callable[[Any, Any], Any] | None = None,
+    xp: Namespace, self: Any, positions: Any, values: Any, combine: Callable[[Any, Any], Any] | None = None,
     include_self: bool = True, mean: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a copy with values at (or combined with those at) places; see Note [Writing without writing]."""
+    """Return a copy with values at (or combined with those at) positions; see Note [Writing without writing]."""
     shape, count = tuple(self.shape), xp.product(self.shape)
-    places, values = xp.reshape(places, (-1,)), xp.reshape(values, (-1,))
-    if not count or not xp.product(places.shape):
+    positions, values = xp.reshape(positions, (-1,)), xp.reshape(values, (-1,))
+    if not count or not xp.product(positions.shape):
         return xp.copy(self)
-    order = xp.argsort(places, stable=True)
-    ordered = xp.take(places, order, axis=0)
+    order = xp.argsort(positions, stable=True)
+    ordered = xp.take(positions, order, axis=0)
     own = xp.positions(count)
     start = xp.searchsorted(ordered, own, side="left")
     stop = xp.searchsorted(ordered, own, side="right")
-    flat, last = xp.reshape(self, (-1,)), xp.product(places.shape) - 1
+    flat, last = xp.reshape(self, (-1,)), xp.product(positions.shape) - 1
 
     def nth(position: Any) -> Any:
         return xp.take(values, xp.take(order, xp.clip(xp.to_int64(position), 0, last), axis=0), axis=0)
@@ -71,11 +71,11 @@ def adding(xp: Namespace, self: Any) -> Callable[[Any, Any], Any]:
 
 def strides_of(shape: Sequence[int]) -> list[int]:
     """Return the row-major strides of a shape."""
-    found, step = [], 1
+    strides, step = [], 1
     for size in reversed(shape):
-        found.append(step)
+        strides.append(step)
         step *= size
-    return found[::-1]
+    return strides[::-1]
 
 
 def expect_in_range(
@@ -143,47 +143,47 @@ def integers(xp: Namespace, self: Any, indices: Sequence[Any]) -> tuple[list[Any
 
     Masks without dimensions select all or nothing: each is one more array, of one element or none.
     """
-    found: list[Any] = []
+    items: list[Any] = []
     whole: list[Any] = []
     for item in indices:
         if item is None:
-            found.append(None)
+            items.append(None)
             continue
         if item.dtype == xp.uint8:
             warn_user("indexing with dtype uint8 is deprecated, use a dtype bool instead")
         if xp.is_kind(item, "bool") or item.dtype == xp.uint8:
-            shape = tuple(self.shape[len(found) : len(found) + item.ndim])
+            shape = tuple(self.shape[len(items) : len(items) + item.ndim])
             if tuple(item.shape) != shape:
                 raise IndexError("a mask of another shape")
             if not item.ndim:
                 whole.append(xp.zeros((int(bool(item)),), dtype=xp.int64))
                 continue
-            found += xp.nonzero_positions(item if xp.is_kind(item, "bool") else item != 0)
+            items += xp.nonzero_positions(item if xp.is_kind(item, "bool") else item != 0)
             continue
-        if len(found) >= self.ndim or not xp.is_kind(item, "integral"):
+        if len(items) >= self.ndim or not xp.is_kind(item, "integral"):
             raise IndexError("too many indices, or one that is not an integer")
-        size, index = self.shape[len(found)], xp.to_int64(item)
-        expect_in_range(xp, index, size, len(found), -size)
-        found.append(xp.where(index < 0, index + size, index))
-    if len(found) > self.ndim:
+        size, index = self.shape[len(items)], xp.to_int64(item)
+        expect_in_range(xp, index, size, len(items), -size)
+        items.append(xp.where(index < 0, index + size, index))
+    if len(items) > self.ndim:
         raise IndexError("too many indices")
-    return found + [None] * (self.ndim - len(found)), whole
+    return items + [None] * (self.ndim - len(items)), whole
 
 
 def indexed_places(xp: Namespace, self: Any, indices: Sequence[Any]) -> Any:
     """Return the flat places of an index, in the shape of its result."""
-    found, whole = integers(xp, self, indices)
-    given = [d for d, item in enumerate(found) if item is not None]
-    joined = xp.broadcast_arrays(*(found[d] for d in given), *whole) if given or whole else []
+    items, whole = integers(xp, self, indices)
+    indexed = [d for d, item in enumerate(items) if item is not None]
+    joined = xp.broadcast_arrays(*(items[d] for d in indexed), *whole) if indexed or whole else []
     common = tuple(joined[0].shape) if joined else ()
     # Neighbouring index arrays put their dimensions where they are, others in front.
-    together = given == list(range(given[0], given[-1] + 1)) if given else True
-    before = given[0] if given and together else 0
-    kept = [d for d in range(self.ndim) if found[d] is None]
+    together = indexed == list(range(indexed[0], indexed[-1] + 1)) if indexed else True
+    before = indexed[0] if indexed and together else 0
+    kept = [d for d in range(self.ndim) if items[d] is None]
     ahead = [d for d in kept if d < before]
     shape = (*(self.shape[d] for d in ahead), *common, *(self.shape[d] for d in kept if d not in ahead))
     strides, total = strides_of(self.shape), xp.zeros(shape, dtype=xp.int64)
-    for position, d in enumerate(given):
+    for position, d in enumerate(indexed):
         total = total + xp.reshape(
             joined[position] * strides[d], common + (1,) * (len(shape) - len(ahead) - len(common))
         )
@@ -204,13 +204,13 @@ def index_put(xp: Namespace, self: Any, indices: Sequence[Any], values: Any, acc
     where = indexed_places(xp, self, indices)
     while values.ndim > where.ndim and values.shape[0] == 1:
         values = values[0, ...]
-    given, wanted = tuple(values.shape), tuple(where.shape)
-    fits = all(n in (1, size) for n, size in zip(reversed(given), reversed(wanted), strict=False))
-    if len(given) > len(wanted) or not fits:
+    shape, target = tuple(values.shape), tuple(where.shape)
+    fits = all(n in (1, size) for n, size in zip(reversed(shape), reversed(target), strict=False))
+    if len(shape) > len(target) or not fits:
         raise errors.ShapeError(
-            f"values of shape {list(given)} do not broadcast to the shape {list(wanted)} that the indices select"
+            f"values of shape {list(shape)} do not broadcast to the shape {list(target)} that the indices select"
         )
-    values = xp.broadcast_to(values, wanted)
+    values = xp.broadcast_to(values, target)
     return put_flat(xp, self, where, values, adding(xp, self) if accumulate else None)
 
 

@@ -135,10 +135,10 @@ class Namespace:
         """Return the dimensions to reduce, counted from the front; None and an empty list mean all."""
         if dims is None or (not isinstance(dims, int) and len(dims) == 0):
             return tuple(range(ndim))
-        found = [self.axis(d, ndim) for d in ([dims] if isinstance(dims, int) else dims)]
-        if len(set(found)) < len(found):
+        wrapped = [self.axis(d, ndim) for d in ([dims] if isinstance(dims, int) else dims)]
+        if len(set(wrapped)) < len(wrapped):
             raise IndexError(f"a dimension is repeated in {dims}")
-        return tuple(found) if ndim else ()
+        return tuple(wrapped) if ndim else ()
 
     def copy(self, value: Array) -> Array:
         """Return an array that shares no memory with another."""
@@ -203,15 +203,15 @@ class Namespace:
         of them are taken: only their number comes to the host, as it must for a shape.
         """
         if self.can("data-dependent shapes"):
-            return tuple(self.to_int64(place) for place in self.nonzero(mask))
+            return tuple(self.to_int64(position) for position in self.nonzero(mask))
         xp, flat = self, self.reshape(mask, (-1,))
         count = int(xp.sum(xp.astype(flat, xp.int64)))
-        place = self.to_int64(xp.argsort(xp.astype(xp.logical_not(flat), xp.uint8), stable=True))[:count]
-        found = []
+        position = self.to_int64(xp.argsort(xp.astype(xp.logical_not(flat), xp.uint8), stable=True))[:count]
+        rows = []
         for size in reversed(tuple(mask.shape)):
-            found.append(place % max(size, 1))
-            place = place // max(size, 1)
-        return tuple(reversed(found))
+            rows.append(position % max(size, 1))
+            position = position // max(size, 1)
+        return tuple(reversed(rows))
 
     def product(self, sizes: Iterable[int]) -> int:
         """Return the product of sizes."""

@@ -40,13 +40,13 @@ class PlacedNamespace:
         self._namespace, self._current, self._prefix = namespace, current, prefix
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._namespace, name)
+        attribute = getattr(self._namespace, name)
         if self._prefix + name in CREATION:
-            found = self._placed(found)
+            attribute = self._placed(attribute)
         elif self._prefix + name in ("fft", "linalg"):
-            found = PlacedNamespace(found, self._current, f"{name}.")
-        setattr(self, name, found)  # so that the next call finds it at once
-        return found
+            attribute = PlacedNamespace(attribute, self._current, f"{name}.")
+        setattr(self, name, attribute)  # so that the next call finds it at once
+        return attribute
 
     def _placed(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def create(*args: Any, **options: Any) -> Any:

@@ -130,11 +130,11 @@ def slice_(xp: Namespace, self: Any, dim: int, start: int | None, end: int | Non
 
 def pieces(self: Any, sizes: Sequence[int], axis: int) -> list[Any]:
     """Return the parts that have these sizes along one dimension, one behind the other."""
-    found, start = [], 0
+    parts, start = [], 0
     for size in sizes:
-        found.append(at(self, axis, slice(start, start + size)))
+        parts.append(at(self, axis, slice(start, start + size)))
         start += size
-    return found
+    return parts
 
 
 @table.kernel("split")

@@ -49,28 +49,28 @@ def empty(xp: Namespace) -> Any:
 
 def groups(xp: Namespace, columns: list[Any], count: int) -> tuple[Any, Any]:
     """Return the order of rows, given by columns, and where in this order a new row begins."""
-    found = xp.positions(count)
+    grouped = xp.positions(count)
     for column in reversed(columns):
-        found = xp.take(found, order(xp, xp.take(column, found, axis=0), 0, False), axis=0)
+        grouped = xp.take(grouped, order(xp, xp.take(column, grouped, axis=0), 0, False), axis=0)
     begins = xp.positions(count) == 0
     for column in columns:
-        ordered = xp.take(column, found, axis=0)
+        ordered = xp.take(column, grouped, axis=0)
         differs = ordered[1:] != ordered[:-1]
         begins = begins | xp.concat([xp.ones((1,), dtype=xp.bool), differs], axis=0)
-    return found, begins
+    return grouped, begins
 
 
 def unique_rows(xp: Namespace, columns: list[Any], count: int) -> tuple[Any, Any, Any]:
     """Return the first place of each different row, for each row which it is, and how many there are of it."""
     if not count:
         return empty(xp), empty(xp), empty(xp)
-    found, begins = groups(xp, columns, count)
+    grouped, begins = groups(xp, columns, count)
     (starts,) = xp.nonzero_positions(begins)
     ends = xp.concat([starts[1:], xp.asarray([count], dtype=xp.int64)], axis=0)
     # The number of starts up to a place in the order is the number of its group.
     group = xp.to_int64(xp.searchsorted(starts, xp.positions(count), side="right")) - 1
-    inverse = xp.take(group, xp.argsort(found, stable=True), axis=0)
-    return xp.take(found, starts, axis=0), inverse, ends - starts
+    inverse = xp.take(group, xp.argsort(grouped, stable=True), axis=0)
+    return xp.take(grouped, starts, axis=0), inverse, ends - starts
 
 
 @table.kernel("_unique2", dtypes="real", needs="searchsorted")
