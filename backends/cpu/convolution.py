@@ -93,6 +93,7 @@ def forward(x: Array, w: Array, stride: Sizes, padding: Sizes, dilation: Sizes, 
     out = tuple(map(reach, x.shape[2:], padding, kernel, dilation, stride))
     rows, positions = channels // groups * prod(kernel), prod(out)
     filters = w.reshape(groups, outputs // groups, rows)
+    # Each window is one element: the input is the matrix of windows already.
     if is_pointwise(kernel, stride, padding):
         y = filters @ x.reshape(count, groups, rows, positions)
         return y.reshape(count, outputs, *out)

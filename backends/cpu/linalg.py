@@ -43,6 +43,7 @@ def added(
     def with_factors(self: Array, one: Array, other: Array, beta: Any, alpha: Any) -> Any:
         if (one.ndim, other.ndim) != ndims:
             raise ValueError(f"{op}() takes other dimensions")
+        # NumPy writes no product with a float into integers.
         if self.dtype.kind in "iu":
             beta, alpha = int(beta), int(alpha)
         result = product(one, other)

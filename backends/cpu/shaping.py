@@ -341,6 +341,7 @@ def repeat(self: Array, repeats: Sequence[int]) -> Array:
     if new < 0 or min(repeats, default=0) < 0:
         raise ValueError("repeat() fewer times than there are dimensions, or less than never")
     shape = (1,) * new + self.shape
+    # Each dimension is cut in two, the repeats before the elements, so that one broadcast copy writes all.
     result = np.empty([n for pair in zip(repeats, shape, strict=True) for n in pair], self.dtype)
     result[...] = self.reshape([n for size in shape for n in (1, size)])
     return result.reshape([count * size for count, size in zip(repeats, shape, strict=True)])

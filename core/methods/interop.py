@@ -97,6 +97,7 @@ def from_interface(source: Any, interface: dict[str, Any]) -> np.ndarray[Any, An
         For descriptions that NumPy does not understand, or that reach beyond the buffer that they name.
     """
     try:
+        # An address, which a tuple holds, cannot be checked; a buffer has a length.
         if not isinstance(interface.get("data"), tuple):
             _check_reach(source, interface)
         return np.asarray(_Described(source, interface))
@@ -150,6 +151,7 @@ def check_array(array: np.ndarray[Any, Any], what: str = "numpy array") -> Dtype
             f"At least one stride in the given {what} is negative, and tensors with negative strides are not "
             "supported\n  try: array.copy()"
         )
+    # A tensor counts its strides in elements.
     if any(stride % array.itemsize for stride in array.strides):
         raise ValueRangeError(
             f"given {what} strides not a multiple of the element byte size\n  try: array.copy()"

@@ -166,6 +166,7 @@ def _check_leaf(leaf: Any, dim: int) -> None:
             f"{type(leaf).__name__!r} object cannot be interpreted as a number: the sequences at dim {dim} are of "
             f"different depth"
         )
+    # Raises for a NumPy scalar of a dtype that tensors do not have.
     if isinstance(leaf, np.generic):
         from_numpy_dtype(leaf.dtype)
     if not isinstance(leaf, type) and any(hasattr(leaf, name) for name in _CONVERSIONS):

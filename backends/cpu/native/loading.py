@@ -246,6 +246,7 @@ def chosen_modules(modules: tuple[str, ...], level: str) -> dict[str, str]:
     """
     rank = {"": -1} | {name: number for number, name in enumerate(LEVELS)}
     chosen: dict[str, str] = {}
+    # By rising levels, so that the highest that serves is written last.
     for module in sorted(modules, key=lambda module: rank[level_of(module)]):
         if rank[level_of(module)] <= rank[level]:
             chosen[source_name(module)] = module
@@ -283,6 +284,7 @@ def _chosen() -> tuple[NativeStatus, dict[str, str]]:
         try:
             level = choose(asked, _up_to(import_module(THREADS).cpu_level()), _compiled(status.modules))
             extensions = chosen_modules(status.modules, level)
+            # It needs the NumPy that it was compiled for: whether it loads decides about all.
             if "memory" in extensions:
                 module = extensions["memory"]
                 import_module(module)

@@ -273,6 +273,7 @@ def converter(type_: Type) -> Callable[[Any], Any]:
     exact = type_.size if type_.is_tensor or type_.choices or type_.items else None
 
     def convert(value: Any) -> Any:
+        # One number stands for all of a fixed number of sizes, as in PyTorch: kernel_size=3.
         if type_.size is not None and exact is None and not isinstance(value, _SEQUENCES):
             try:
                 return (element(value),) * type_.size

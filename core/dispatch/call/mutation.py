@@ -166,6 +166,7 @@ def with_targets(cached: CachedCall, choice: BoundKernel, args: tuple[Any, ...],
     returned = list(handles) if isinstance(handles, tuple | list) else [handles]
     if not fresh:
         returned = []
+    # The kernel returned the changed arguments, too, which are known already.
     elif len(returned) == len(operator.returned) != len(fresh):
         returned = [returned[number] for number in fresh]
     if len(returned) != len(fresh):

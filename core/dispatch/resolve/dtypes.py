@@ -118,6 +118,7 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
     else:
         compute = None
     results = tuple([_result(rule, compute, asked, others, default) for rule in rules])
+    # One dtype, with dimensions or without: then no operand has to be cast.
     homogeneous = not group or compute is None or not (
         group & ~SCALAR_MASK & ~(DIM_BITS[compute.code] | ZERO_DIM_BITS[compute.code])
     )  # fmt: skip

@@ -92,6 +92,7 @@ def run_fallback(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     )
     home = first.device if first is not None else Device(here)
     moved = tuple(_move(value, Device(there)) for value in args)
+    # A factory would otherwise ask for a kernel of the device that has none.
     if operator.device_at >= 0 and moved[operator.device_at] is not None:
         moved = (*moved[: operator.device_at], Device(there), *moved[operator.device_at + 1 :])
     result = operator.overload(cached.form).execute(moved)

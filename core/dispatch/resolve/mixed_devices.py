@@ -120,6 +120,7 @@ def plan(operator: Operator, form: str, operands: list[Operand]) -> str:
     DeviceMismatchError
         When an operand is elsewhere and may not be moved.
     """
+    # An operator that moves tensors has operands on two devices by intention.
     if operator.name in _MOVERS:
         return operands[0].device
     main = _main(operator, form, operands)
@@ -220,6 +221,7 @@ def _copied_straight(target: TensorBase, source: TensorBase, non_blocking: bool)
             done = backend.copy_from_host(target._handle, source._handle, non_blocking)
         except Exception as error:
             method_failed(error, backend, "copy_from_host", "copying to another device", source._handle)
+    # The backend wrote beside the dispatcher, which counts versions otherwise.
     if done:
         target._bump_version()
     return done

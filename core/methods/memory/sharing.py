@@ -142,6 +142,7 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
                 warn_of_hooks(tensor)
             facts = (handed_over, tensor.dtype, str(tensor.device), gradient)
             return rebuild_shared, (type(tensor), *facts), tensor.__dict__ or None
+    # The backend shares no memory of its own: the tensor moves into memory that both processes map.
     share_memory_(tensor)
     if gradient and getattr(tensor, "_is_param", False):
         warn_of_hooks(tensor)  # as a pickle of a parameter does not

@@ -76,6 +76,7 @@ def mm_reduce(lib: ArrayLibrary, self: CompressedHandle, mat2: Array, reduce: st
         starts = self.compressed[part] - first
         best = lib.reduce_runs(how, products, starts)
         result[part] = best
+        # NaN, the extreme of its row, is not equal to itself.
         hit = (products == lib.repeat_rows(best, lengths[part])) | (products != products)
         numbers = xp.where(hit, xp.arange(first, last)[:, None], self.nnz)
         chosen[part] = lib.reduce_runs("minimum", numbers, starts)

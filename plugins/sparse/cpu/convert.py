@@ -56,6 +56,7 @@ def other_order(handle: CompressedHandle, kind: type[CompressedHandle]) -> Any:
         starts, plain, moved = NATIVE.transpose(*handle.components.values(), minor)
         return kind(starts, plain, moved, handle.shape)
     check_indices(handle)
+    # SciPy moves numbers of its own dtypes only: of other values it gets the positions, by which they are moved then.
     scalars = handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES
     data = handle.values if scalars else np.arange(handle.nnz, dtype=np.int64)
     plain, compressed = handle.plain, handle.compressed

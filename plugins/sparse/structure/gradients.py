@@ -71,6 +71,7 @@ def by_numbers(op: str) -> Callable[..., Any]:
             )
         # The elements of equal coordinates are one variable, their sum.
         tensors = [_coalesced(tensor) for tensor in tensors]
+        # Zero is the number of elements that are not stored.
         numbered, start = [], 1
         for tensor in tensors:
             numbered.append(_numbered(tensor, start))
