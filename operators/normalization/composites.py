@@ -300,6 +300,10 @@ def group_norm(
     if not input.numel():
         return ops.clone(input)
     result = ops.reshape(_grouped(input, num_groups, eps)[0], tuple(input.shape))
+    if weight is None and bias is None:
+        result = ops.clone(
+            result
+        )  # a program may change it in place, which a view of a tensor inside does not allow
     return as_type(
         _affine(result, _by_channel(weight, input.ndim), _by_channel(bias, input.ndim)), input.dtype
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import pytest
 
@@ -223,3 +224,14 @@ def test_statistics_of_no_elements_have_gradients():
     output, mean, var = tt.ops._batch_norm(x, None, None, None, None, True, 0.1)
     (output.sum() + mean.sum() + var.sum()).backward()
     assert x.grad.shape == (0, 2, 3)
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("normalize", [lambda x: F.group_norm(x, 2), F.instance_norm])
+def test_a_result_without_weights_may_be_changed_in_place(normalize, kernels):
+    x = tt.arange(24.0).reshape(2, 2, 2, 3).requires_grad_()
+    with nullcontext() if kernels else tt.mask_kernels("@non-core"):
+        result = normalize(x)
+        assert not result._is_view()
+        F.relu_(result).sum().backward()
+    assert result.min() == 0 and x.grad.abs().sum() > 0
