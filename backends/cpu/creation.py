@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tt.backends.array_api.creation import arange_size
 from tt.backends.cpu.backend import (
     Array,
     new_array,
@@ -60,6 +61,37 @@ def scalar_tensor(s: Scalar, dtype: np.dtype[Any]) -> Array:
     if from_numpy_dtype(dtype).is_floating_point and not isinstance(s, complex):
         return np.asarray(s, dtype)  # numbers beyond the range of half precision become infinite
     return _filled("scalar_tensor", (), s, dtype)
+
+
+# --- what native kernels call for the rest of `ones`, `eye` and `arange` -------------------------------------------
+
+
+def ones(size: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    return np.ones(tuple(size), dtype)
+
+
+def eye(n: int, m: int | None, dtype: np.dtype[Any]) -> Array:
+    if n < 0 or (m is not None and m < 0):
+        raise ValueError("a negative size, which the shape rule refuses")
+    return np.eye(n, m, dtype=np.uint8).astype(dtype, copy=False)
+
+
+def numbers(start: float, end: float, step: float, dtype: np.dtype[Any]) -> Array:
+    """Return the numbers from start to before end; an integer dtype truncates start and step."""
+    integral = dtype.kind in "iu"
+    count = arange_size(start, end, step, wide=integral and dtype.itemsize == 8 and dtype.kind == "i")
+    if type(start) is int and type(end) is int and type(step) is int:
+        result: Array = np.arange(start, end, step, dtype=np.int64)
+    elif integral:
+        result = np.arange(count, dtype=np.int64)
+        result *= int(step)
+        result += int(start)
+    else:
+        # Multiplied in double precision, not added up: no error grows with the length.
+        result = np.arange(count, dtype=np.float64)
+        result *= step
+        result += start
+    return result.astype(dtype, copy=False)
 
 
 # --- of increasing numbers -------------------------------------------------------------------------------------
