@@ -169,8 +169,7 @@ class FamilyIndex:
 
 
 def _folder(package: str) -> str:
-    folder: str = module_named(package).__path__[0]
-    return folder
+    return module_named(package).__path__[0]
 
 
 def _sources(folder: str, kind: str) -> Iterator[tuple[str, os.stat_result]]:

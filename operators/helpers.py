@@ -42,8 +42,7 @@ __all__ = [
 
 def as_type(self: Any, dtype: Dtype) -> Tensor:
     """Return the tensor in a dtype, itself if it has it."""
-    result: Tensor = self if self.dtype is dtype else ops._to_copy(self, dtype=dtype)
-    return result
+    return self if self.dtype is dtype else ops._to_copy(self, dtype=dtype)
 
 
 def number(value: Any, like: Any, dtype: Dtype | None = None) -> Tensor:
@@ -133,8 +132,7 @@ def log1p_exp(x: Tensor) -> Tensor:
 
     An operator as a whole has derivatives without the kinks at 0 of the absolute values that it is computed with.
     """
-    result: Tensor = ops.logaddexp(x, number(0, x))
-    return result
+    return ops.logaddexp(x, number(0, x))
 
 
 def python_value(self: Any) -> Any:

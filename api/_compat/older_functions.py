@@ -120,8 +120,7 @@ def saddmm(
     tensor([[3., 1.],
             [1., 3.]])
     """
-    result: tt.Tensor = tt.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
-    return result
+    return tt.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @overridable
@@ -134,8 +133,7 @@ def hsmm(input: tt.Tensor, mat2: tt.Tensor) -> tt.Tensor:
     >>> tt.hsmm(tt.eye(2).to_sparse(), tt.ones(2, 1)).is_sparse
     True
     """
-    product: tt.Tensor = tt.hspmm(input, mat2)
-    return product
+    return tt.hspmm(input, mat2)
 
 
 def _copy_of(name: str, doc: str) -> Callable[[tt.Tensor], tt.Tensor]:

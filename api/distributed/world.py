@@ -89,8 +89,7 @@ _PROCESS: Final = World()
 
 def current_world() -> World:
     """Return the world of this thread, or of the process."""
-    world: World = getattr(_thread, "world", _PROCESS)
-    return world
+    return getattr(_thread, "world", _PROCESS)
 
 
 def is_initialized() -> bool:

@@ -133,8 +133,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     ) -> UninitializedParameter:
         """Make the parameter; see the class."""
         data = tt.empty(0, device=device, dtype=dtype)
-        new: UninitializedParameter = Parameter.__new__(cls, data, requires_grad)
-        return new
+        return Parameter.__new__(cls, data, requires_grad)
 
     def __init__(
         self, requires_grad: bool = True, device: Device = None, dtype: tt.dtype | None = None

@@ -193,14 +193,12 @@ def location_of(memory: Memory) -> str:
 def _all_bytes(tensor: tt.Tensor, storage: Any, nbytes: int) -> Memory:
     """Return all memory behind a tensor as bytes."""
     if isinstance(storage.owner, np.ndarray) and tensor.device.type == "cpu":
-        memory: np.ndarray[Any, Any] = storage.owner.reshape(-1, order="A").view(np.uint8)
-        return memory
+        return storage.owner.reshape(-1, order="A").view(np.uint8)
     width = tensor.element_size()
     flat = tensor.detach().as_strided((nbytes // width,), (1,), 0)
     if nbytes % width:
         flat = tensor.detach().as_strided((0,), (1,), 0).view(tt.uint8).as_strided((nbytes,), (1,), 0)
-    result: tt.Tensor = flat.view(tt.uint8) if flat.dtype != tt.uint8 else flat
-    return result
+    return flat.view(tt.uint8) if flat.dtype != tt.uint8 else flat
 
 
 # --- what objects become -----------------------------------------------------------------------------------------
@@ -295,8 +293,7 @@ def _nested_parts(tensor: tt.Tensor, gradient: bool) -> dict[str, Any]:
 
 
 def _state_of(tensor: tt.Tensor) -> dict[str, Any]:
-    state: dict[str, Any] = dict(tensor.__dict__)
-    return state
+    return dict(tensor.__dict__)
 
 
 def reduced(obj: object, table: StorageTable) -> Any:

@@ -179,8 +179,7 @@ class FlopCounterMode(TTDispatchMode):
     def __enter__(self) -> Self:
         self.flop_counts.clear()
         self._tracker.__enter__()
-        entered: Self = super().__enter__()
-        return entered
+        return super().__enter__()
 
     def __exit__(self, *error: Any) -> Any:
         left = super().__exit__(*error)

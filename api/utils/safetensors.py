@@ -262,8 +262,7 @@ def _tensor(memory: np.ndarray[Any, Any], dtype: Any, shape: list[int]) -> tt.Te
     if memory.nbytes and raw.data_ptr() % dtype.itemsize:  # a mapped file has no padding between tensors
         raw = raw.clone()
     steps = [math.prod(shape[at + 1 :]) for at in range(len(shape))]
-    result: tt.Tensor = tt.library.tensor_in_storage(raw, dtype, shape, [max(step, 1) for step in steps])
-    return result
+    return tt.library.tensor_in_storage(raw, dtype, shape, [max(step, 1) for step in steps])
 
 
 def _entries(head: bytes, size: int, path: str, read: Any) -> Iterator[tuple[str, Any, list[int], int, int]]:

@@ -158,8 +158,7 @@ def python_number(array: Array) -> bool | int | float | complex:
     """Return the only element; NumPy returns those of bfloat16 and complex32 in their own types."""
     array = decode_complex32(array)
     item: Any = array.item()
-    value: bool | int | float | complex = float(item) if array.dtype.kind not in "biufc" else item
-    return value
+    return float(item) if array.dtype.kind not in "biufc" else item
 
 
 @cache  # kernels ask in every call, and np.isdtype takes longer than a short kernel

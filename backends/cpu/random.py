@@ -191,8 +191,7 @@ def _filled(
     """Return drawn numbers; of complex dtypes real and imaginary part by turns."""
     dtype, shape = np.dtype(dtype), tuple(size)
     if dtype.kind != "c":
-        result: Array = draw(generator, _count(shape), dtype).reshape(shape)
-        return result
+        return draw(generator, _count(shape), dtype).reshape(shape)
     parts = draw(generator, 2 * _count(shape), np.float32 if dtype == np.complex64 else np.float64)
     if scale != 1.0:
         parts *= parts.dtype.type(scale)

@@ -60,8 +60,7 @@ def _blocks(self: Array, axis: int) -> Array:
     length = self.shape[axis]
     size = int(length**0.5)
     starts = np.arange(0, length, size)
-    blocks: Array = np.add.reduceat(self, starts, axis=axis, dtype=self.dtype)
-    return blocks
+    return np.add.reduceat(self, starts, axis=axis, dtype=self.dtype)
 
 
 @cpu.kernel("sum")

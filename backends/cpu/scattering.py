@@ -50,8 +50,7 @@ def flat_places(shape: tuple[int, ...], axis: int, index: Array) -> Array:
         along = index if d == axis else np.arange(index.shape[d]).reshape((-1,) + (1,) * (index.ndim - d - 1))
         positions = positions + (along * step if step > 1 else along)
         step *= shape[d]
-    result: Array = np.broadcast_to(positions, index.shape).reshape(-1)
-    return result
+    return np.broadcast_to(positions, index.shape).reshape(-1)
 
 
 def flattened(self: Array) -> Array:

@@ -472,8 +472,7 @@ def imag(self: Array) -> Array:
 def view_as_real(self: Array) -> Array:
     if not self.size:
         return _numbers_of_nothing(self, 0, 2)
-    pairs: Array = self[..., np.newaxis].view(self.real.dtype)
-    return pairs
+    return self[..., np.newaxis].view(self.real.dtype)
 
 
 # --- the parts of complex numbers of four bytes --------------------------------------------------------------
@@ -481,14 +480,12 @@ def view_as_real(self: Array) -> Array:
 
 @cpu.kernel("real", dtypes="complex32")
 def real_complex32(self: Array) -> Array:
-    part: Array = self.getfield(np.float16, 0)
-    return part
+    return self.getfield(np.float16, 0)
 
 
 @cpu.kernel("imag", dtypes="complex32")
 def imag_complex32(self: Array) -> Array:
-    part: Array = self.getfield(np.float16, 2)
-    return part
+    return self.getfield(np.float16, 2)
 
 
 def _numbers_of_nothing(self: Array, start: int, *parts: int) -> Array:

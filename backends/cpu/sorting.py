@@ -123,8 +123,7 @@ def _bisect(sequence: Array, values: Array, right: bool) -> Array:
 @cpu.kernel("isin", dtypes="real_number")
 def isin(elements: Array, test_elements: Array, assume_unique: bool, invert: bool) -> Array:
     # NumPy's assume_unique is a promise whose breach gives wrong results; PyTorch's is a hint.
-    result: Array = np.isin(elements, test_elements, invert=invert)
-    return result
+    return np.isin(elements, test_elements, invert=invert)
 
 
 # --- unique ----------------------------------------------------------------------------------------------------

@@ -425,10 +425,7 @@ class Host:
 
     def _view(self, plugin: Plugin) -> PluginRegistry:
         source = Provider(plugin.distribution, plugin.version, plugin.name)
-        view: PluginRegistry = self._registry.for_plugin(
-            source, None if plugin.own else PluginScope(self._claims, plugin)
-        )
-        return view
+        return self._registry.for_plugin(source, None if plugin.own else PluginScope(self._claims, plugin))
 
     def _required(self, plugin: Plugin) -> Iterator[Plugin]:
         assert plugin.manifest is not None

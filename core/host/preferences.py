@@ -43,8 +43,7 @@ class Preferences:
     @property
     def rules(self) -> tuple[PreferenceRule, ...]:
         """The rules, the strongest first."""
-        rules: tuple[PreferenceRule, ...] = self._state.get(SETTING) or ()
-        return rules
+        return self._state.get(SETTING) or ()
 
     def replace(self, rules: tuple[PreferenceRule, ...]) -> None:
         """Put other rules into force."""

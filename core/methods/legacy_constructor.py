@@ -97,8 +97,7 @@ def _made(name: str, args: tuple[Any, ...], dtype: Dtype, device: Any) -> Tensor
     first = args[0] if len(args) == 1 else None
     if first is not None and not isinstance(first, Size) and _is_data(first):
         return tensor(first, dtype=dtype, device=device)
-    result: Tensor = ops.empty(_sizes(name, args), dtype=dtype, device=device)
-    return result
+    return ops.empty(_sizes(name, args), dtype=dtype, device=device)
 
 
 def _is_data(value: Any) -> bool:

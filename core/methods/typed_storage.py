@@ -71,8 +71,7 @@ def _elements(args: tuple[Any, ...], dtype: Dtype, device: Any) -> Tensor:
     size = operator.index(content)
     if size < 0:
         raise ValueRangeError(f"TypedStorage(): takes a size that is not negative, not {size}")
-    uninitialized: Tensor = ops.empty((size,), dtype=dtype, device=target)
-    return uninitialized
+    return ops.empty((size,), dtype=dtype, device=target)
 
 
 def _elements_in(storage: Any, dtype: Dtype) -> Tensor:

@@ -20,8 +20,7 @@ Kind = TypeVar("Kind")
 
 def instance(base: type[object], kind: type[Kind]) -> Kind:
     """Return a new instance of `kind`, made by its base class."""
-    new: Kind = base.__new__(kind)
-    return new
+    return base.__new__(kind)
 
 
 def is_long(number: int) -> bool:

@@ -87,5 +87,4 @@ def decode_float8(array: Array) -> Array:
     >>> decode_float8(np.array([0x38, 0x40], np.uint8).view(tt.float8_e4m3fn.numpy)).tolist()
     [1.0, 2.0]
     """
-    decoded: Array = np.asarray(_numbers(array.dtype)[array.view(np.uint8)])
-    return decoded
+    return np.asarray(_numbers(array.dtype)[array.view(np.uint8)])

@@ -168,8 +168,7 @@ def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
     floats = dtype.is_floating_point or dtype.is_complex
     if floats and np.isinf(fitted) and not _same_infinities(value, fitted):
         raise _refuse(value, dtype)
-    number: bool | int | float | complex = fitted.item() if dtype.numpy.kind in "biufc" else float(fitted)
-    return number
+    return fitted.item() if dtype.numpy.kind in "biufc" else float(fitted)
 
 
 def _same_infinities(value: Any, found: Any) -> bool:

@@ -98,8 +98,7 @@ def normalised(graph: Graph, layout: str = "sparse_csr") -> tt.Tensor:
         "sparse_coo": matrix.coalesce, "sparse_csr": matrix.to_sparse_csr, "sparse_csc": matrix.to_sparse_csc,
         "strided": matrix.to_dense,
     }  # fmt: skip
-    found: tt.Tensor = conversions[layout]()
-    return found
+    return conversions[layout]()
 
 
 def _table(name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:

@@ -111,8 +111,7 @@ def cholesky_inverse(self: Tensor, upper: bool) -> Tensor:
 def older_qr(self: Tensor, some: bool) -> tuple[Any, Any]:
     mode = "reduced" if some else "complete"
     warn_user(f"qr() is deprecated\n  try: linalg.qr(A, mode={mode!r})")
-    result: tuple[Any, Any] = ops.linalg_qr(self, mode)
-    return result
+    return ops.linalg_qr(self, mode)
 
 
 composite("linalg_svdvals", lambda A, driver: ops.linalg_svd(A, False, driver=driver)[1])

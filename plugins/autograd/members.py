@@ -321,8 +321,7 @@ def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> Removab
         raise errors.GradientError("a hook is for a tensor that requires a gradient, and this one does not")
     record = _fresh_record(self)
     hooks = record.node.ensure_extras().tensor_hooks.setdefault(record.number, {})
-    handle: RemovableHandle = add_hook(hooks, hook)
-    return handle
+    return add_hook(hooks, hook)
 
 
 def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Tensor], None]) -> RemovableHandle:
@@ -334,5 +333,4 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Tensor], None]
             "only leaves accumulate a .grad; for other tensors there is register_hook()"
         )
     watch_passes()
-    handle: RemovableHandle = add_hook(self._record.node.ensure_extras().accumulated, hook)
-    return handle
+    return add_hook(self._record.node.ensure_extras().accumulated, hook)

@@ -34,8 +34,7 @@ def to_copy(self: Tensor, *options: Any) -> Tensor:
 def _elsewhere(self: Tensor, values: Tensor) -> Tensor:
     rows = rows_of(self)
     lengths = None if rows.lengths is None else rows.lengths.tolist()
-    result: Tensor = ops.nested.jagged(values, rows.offsets.tolist(), lengths, ragged_dim(self))
-    return result
+    return ops.nested.jagged(values, rows.offsets.tolist(), lengths, ragged_dim(self))
 
 
 def clone(self: Tensor, *options: Any) -> Tensor:

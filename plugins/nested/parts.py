@@ -55,14 +55,12 @@ def ragged_dim(tensor: Tensor) -> int:
 
 def values_of(tensor: Tensor) -> Tensor:
     """Return the values of a jagged tensor, with what lies between its rows; they share the memory."""
-    figures: Tensor = ops.nested.values(tensor)
-    return figures
+    return ops.nested.values(tensor)
 
 
 def like(tensor: Tensor, values: Tensor, dim: int | None = None) -> Tensor:
     """Return a jagged tensor with the rows of another and other values."""
-    figures: Tensor = ops.nested.with_values(tensor, values, dim)
-    return figures
+    return ops.nested.with_values(tensor, values, dim)
 
 
 def made(values: Tensor, rows: Raggedness, dim: int = 1, *, view: bool = False) -> Tensor:
@@ -76,8 +74,7 @@ def made(values: Tensor, rows: Raggedness, dim: int = 1, *, view: bool = False) 
     REGISTRY.backend(values.device.type, "jagged")
     lengths = None if rows.lengths is None else rows.lengths.tolist()
     op = ops.nested.jagged_view if view else ops.nested.jagged
-    figures: Tensor = op(values, rows.offsets.tolist(), lengths, dim)
-    return figures
+    return op(values, rows.offsets.tolist(), lengths, dim)
 
 
 def packed_values(tensor: Tensor) -> Tensor:
@@ -85,8 +82,7 @@ def packed_values(tensor: Tensor) -> Tensor:
     rows, values = rows_of(tensor), values_of(tensor)
     if rows.contiguous:
         return values
-    figures: Tensor = ops.index_select(values, ragged_dim(tensor) - 1, rows.on(rows.places, tensor.device))
-    return figures
+    return ops.index_select(values, ragged_dim(tensor) - 1, rows.on(rows.places, tensor.device))
 
 
 def packed_like(tensor: Tensor, values: Tensor) -> Tensor:

@@ -115,8 +115,7 @@ class Raggedness:
 
     def on(self, indices: np.ndarray[Any, Any], device: Device) -> Tensor:
         """Return indices as a tensor of a device; its memory is its own."""
-        tensor: Tensor = as_tensor(indices.copy(), device=device)
-        return tensor
+        return as_tensor(indices.copy(), device=device)
 
     def check(self, what: str, size: int) -> None:
         """Refuse offsets that do not fit values of a size.

@@ -52,8 +52,7 @@ def int_repr(input: Tensor) -> Tensor:
     tensor([0, 3], dtype=tt.uint8)
     """
     _expect("int_repr", input)
-    result: Tensor = ops.clone(ints_of(input))
-    return result
+    return ops.clone(ints_of(input))
 
 
 def qscheme(input: Tensor) -> Scheme:

@@ -59,15 +59,13 @@ def held(levels: Tensor, dtype: dtype) -> Tensor:
     if dtype.name == "qint32":
         levels = ops.to.dtype(levels, "float64")
     levels = ops.nan_to_num(levels, low if dtype.name == "qint32" else high, high, low)
-    result: Tensor = ops.to.dtype(ops.clamp(levels, low, high), from_numpy_dtype(dtype.numpy))
-    return result
+    return ops.to.dtype(ops.clamp(levels, low, high), from_numpy_dtype(dtype.numpy))
 
 
 def centred(ints: Tensor, point: int) -> Tensor:
     """Return integers less their zero point, in float32."""
     wide = "int64" if ints.dtype.itemsize == 4 else "float32"
-    result: Tensor = ops.to.dtype(ops.sub(ops.to.dtype(ints, wide), point), "float32")
-    return result
+    return ops.to.dtype(ops.sub(ops.to.dtype(ints, wide), point), "float32")
 
 
 def real(ints: Tensor, quantizer: Quantizer) -> Tensor:

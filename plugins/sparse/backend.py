@@ -107,8 +107,7 @@ class SparseBackend(ComposedBackend):
 
     def parts(self, handle: SparseHandle) -> Mapping[str, Any]:
         """Return the components by name."""
-        components: Mapping[str, Any] = handle.components
-        return components
+        return handle.components
 
     def facts(self, handle: SparseHandle) -> Mapping[str, Any]:
         """Return whether the coordinates are unique and sorted, and whether the number of elements is known."""

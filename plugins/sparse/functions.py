@@ -177,8 +177,7 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alp
     if input.layout.name != "sparse_coo":
         raise errors.LayoutError(f"sspaddmm(): input must have the layout tt.sparse_coo, not {input.layout}")
     product = ops.sparse.to_layout(_sparse_dense("sspaddmm", mat1, mat2), "sparse_coo")
-    result: Tensor = input * beta + product * alpha
-    return result
+    return input * beta + product * alpha
 
 
 @overridable

@@ -138,15 +138,13 @@ def nnz(self: Tensor) -> int:
 def _indices(self: Tensor) -> Tensor:
     """Return the coordinates as they are stored, shape (sparse dimensions, stored elements)."""
     _expect(self, "_indices", ("sparse_coo",))
-    result: Tensor = ops.sparse.indices(self)
-    return result
+    return ops.sparse.indices(self)
 
 
 def _values(self: Tensor) -> Tensor:
     """Return the values as they are stored."""
     _expect(self, "_values", LAYOUTS)
-    result: Tensor = ops.sparse.values(self)
-    return result
+    return ops.sparse.values(self)
 
 
 def indices(self: Tensor) -> Tensor:

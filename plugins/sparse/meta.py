@@ -40,10 +40,9 @@ def unknown(wanted: Conversion, shape: tuple[int, ...], dtype: Dtype) -> SparseH
     int64, kind = to_dtype("int64"), HANDLES[wanted.layout]
     dense = shape[len(shape) - wanted.dense_dim :]
     if kind is CooHandle:
-        handle: SparseHandle = CooHandle(
+        return CooHandle(
             _empty((wanted.sparse_dim, 0), int64), _empty((0, *dense), dtype), shape, known=False
         )
-        return handle
     end = len(shape) - wanted.dense_dim
     batch, matrix = shape[: end - 2], shape[end - 2 : end]
     block = wanted.blocksize or (1, 1)

@@ -33,8 +33,7 @@ __all__ = [
 
 def layout_of(value: Tensor) -> str:
     """Return the name of the layout of a tensor."""
-    name: str = value.layout.name
-    return name
+    return value.layout.name
 
 
 def is_compressed(value: Tensor) -> bool:

@@ -202,8 +202,7 @@ class CheckedCall:
     @property
     def operator(self) -> Operator:
         """The operator."""
-        operator: Operator = self.caller.operator
-        return operator
+        return self.caller.operator
 
     @property
     def definition(self) -> OpDefinition:

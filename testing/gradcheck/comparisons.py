@@ -51,8 +51,7 @@ def compare_fast(
 
     def direction(array: Array) -> Array:
         numbers = random_array(rng, array.shape, np.iscomplexobj(array))
-        result: Array = numbers / max(float(np.linalg.norm(numbers)), 1e-30)
-        return result
+        return numbers / max(float(np.linalg.norm(numbers)), 1e-30)
 
     arrays = [to_array(y) for y in outputs]
     for number, (k, y) in product(problem.places, enumerate(arrays)):

@@ -240,8 +240,7 @@ def _kind(name: str) -> str:
     """Return what kind of operator a name stands for, as the schema says it."""
     operator = getattr(tt.ops, name, None)
     operator = getattr(operator, "default", operator)
-    kind: str = getattr(getattr(operator, "definition", None), "kind", "other")
-    return kind
+    return getattr(getattr(operator, "definition", None), "kind", "other")
 
 
 def _is_pair(args: tuple[Any, ...]) -> bool:

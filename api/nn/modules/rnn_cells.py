@@ -107,12 +107,10 @@ class RNNCellBase(Module):
         self._check(input, *(() if hx is None else (hx,)))
         if input.ndim == 2:
             state = self._zeros(input) if hx is None else hx if hx.ndim == 2 else hx.unsqueeze(0)
-            result: tt.Tensor = operator(input, state, *self._weights())
-            return result
+            return operator(input, state, *self._weights())
         x = input.unsqueeze(0)
         state = self._zeros(x) if hx is None else hx.unsqueeze(0) if hx.ndim == 1 else hx
-        single: tt.Tensor = operator(x, state, *self._weights()).squeeze(0)
-        return single
+        return operator(x, state, *self._weights()).squeeze(0)
 
 
 class RNNCell(RNNCellBase):

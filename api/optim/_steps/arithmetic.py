@@ -81,8 +81,7 @@ def _function(name: str) -> Callable[..., Any]:
     plain = name.removesuffix("_")
     if plain == "copy":
         return lambda x, y: y
-    function: Callable[..., Any] = _COMPOSED[plain] if plain in _COMPOSED else getattr(tt, plain)
-    return function
+    return _COMPOSED[plain] if plain in _COMPOSED else getattr(tt, plain)
 
 
 def _in_place(name: str, saves: bool) -> Callable[..., Any]:

@@ -37,8 +37,7 @@ def empty_bytes(size: int) -> np.ndarray[Any, Any]:
     ((3,), dtype('uint8'))
     """
     allocate = _allocate()
-    array: np.ndarray[Any, Any] = np.empty(size, np.uint8) if allocate is None else allocate(size)
-    return array
+    return np.empty(size, np.uint8) if allocate is None else allocate(size)
 
 
 def read_into(file: Any, offset: int, memory: np.ndarray[Any, Any], check: bool = False) -> tuple[int, int]:

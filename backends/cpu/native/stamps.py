@@ -45,8 +45,7 @@ def _facts(path: str, facts: os.stat_result) -> list[object]:
 def read_stamp(path: str) -> object:
     """Return the stamp that a file holds, or None."""
     with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
-        stamp: object = json.load(file)
-        return stamp
+        return json.load(file)
     return None
 
 

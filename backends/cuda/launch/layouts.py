@@ -47,8 +47,7 @@ def grid_of(count: int, threads: int = THREADS) -> tuple[int, ...]:
 @cache
 def name_of(dtype: np.dtype[Any]) -> str:
     """Return the name of a dtype; NumPy builds it each time, which takes longer than a launch."""
-    name: str = np.dtype(dtype).name
-    return name
+    return np.dtype(dtype).name
 
 
 def contiguous(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:

@@ -325,8 +325,7 @@ class Operator:
             device = args[self.tensor_at].device if self.tensor_at >= 0 else get_default_device()
         if device is spec.device or device.type != spec.device.type:
             return spec
-        result: TensorSpec = spec.backend.spec(spec.dtype, device)
-        return result
+        return spec.backend.spec(spec.dtype, device)
 
     def write_back(self, cached: CachedCall, target: TensorBase, handle: Any, args: tuple[Any, ...]) -> None:
         """Write a functional result into the target of an in-place call."""

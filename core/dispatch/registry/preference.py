@@ -90,8 +90,7 @@ class PreferenceRule(NamedTuple):
 
 def rules_in_force() -> tuple[PreferenceRule, ...]:
     """Return the rules, the strongest first."""
-    rules: tuple[PreferenceRule, ...] = STATE.get(SETTING) or ()
-    return rules
+    return STATE.get(SETTING) or ()
 
 
 class PluginNames(Protocol):

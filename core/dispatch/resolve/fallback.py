@@ -42,8 +42,7 @@ FALLBACKS: Counter[tuple[str, str, str]] = Counter()
 
 def policy_of(device_type: str) -> Policy:
     """Return the policy for a device type or a layout."""
-    policy: Policy = STATE.get(("fallback", device_type)) or STATE.get(("fallback", "*")) or "error"
-    return policy
+    return STATE.get(("fallback", device_type)) or STATE.get(("fallback", "*")) or "error"
 
 
 def set_fallback_policy(policy: Policy, device: str = "*") -> None:

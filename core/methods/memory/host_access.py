@@ -63,8 +63,7 @@ def layers_of(tensor: Tensor) -> list[Layer]:
 
 def detached(tensor: TensorBase) -> Tensor:
     """Return a tensor over the same memory, unknown to autograd."""
-    result: Tensor = ops.detach(tensor)
-    return result
+    return ops.detach(tensor)
 
 
 def bare(tensor: Tensor) -> Tensor:

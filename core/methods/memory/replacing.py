@@ -154,8 +154,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
         )
     if memory_format is not None and is_preserve(memory_format):
         memory_format = order_of_strides(the_template.shape, the_template.stride()) or "contiguous_format"
-    resized: Tensor = self.resize_(tuple(the_template.shape), memory_format=memory_format)
-    return resized
+    return self.resize_(tuple(the_template.shape), memory_format=memory_format)
 
 
 def resize(self: Tensor, *sizes: Any) -> Tensor:
@@ -183,8 +182,7 @@ def _reshaped(self: Tensor, name: str, sizes: tuple[int, ...]) -> Tensor:
         raise ShapeError(
             f"{name}(): {self.numel()} elements do not fill the shape {list(sizes)}\n  try: x.resize_(...)"
         )
-    result: Tensor = self.reshape(sizes)
-    return result
+    return self.reshape(sizes)
 
 
 # --- values of Python functions ------------------------------------------------------------------------------------
@@ -246,8 +244,7 @@ def _filled(self: Tensor, name: str, function: Callable[..., Any], *others: Tens
         rows.append(other.detach().expand(self.shape).reshape(-1).tolist())
     values = [function(*row) for row in zip(*rows, strict=True)]
     source = creation.tensor(values, dtype=self.dtype).reshape(self.shape)
-    filled: Tensor = self.copy_(source)
-    return filled
+    return self.copy_(source)
 
 
 class ReplacedStorage(Storage):
@@ -269,8 +266,7 @@ class ReplacedStorage(Storage):
     @property
     def version(self) -> int:
         """The number of changes of the old memory and of this one."""
-        count: int = self.counter.version
-        return count
+        return self.counter.version
 
     @version.setter
     def version(self, value: int) -> None:

@@ -146,8 +146,7 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
     share_memory_(tensor)
     if gradient and getattr(tensor, "_is_param", False):
         warn_of_hooks(tensor)  # as a pickle of a parameter does not
-    reduced: tuple[Any, ...] = tensor.__reduce_ex__(5)
-    return reduced
+    return tensor.__reduce_ex__(5)
 
 
 def rebuild_shared(kind: Any, handed_over: Any, dtype: Any, device: str, requires_grad: bool) -> Tensor:

@@ -284,5 +284,4 @@ def raise_count(node: Node, found: int, expected: int) -> NoReturn:
 
 def ones_like(tensor: Tensor) -> Tensor:
     """Return the gradient with which a backward pass from a scalar starts."""
-    result: Tensor = ops.ones_like(tensor)
-    return result
+    return ops.ones_like(tensor)

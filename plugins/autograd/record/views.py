@@ -270,8 +270,7 @@ def _step_between(target: Tensor, root: Tensor) -> tuple[Any, ...] | None:
     if target._spec.layout is root._spec.layout:
         return None
     other = root if target._spec.layout.name == "strided" else target
-    step: tuple[Any, ...] | None = other._spec.backend.view_step(target, root)
-    return step
+    return other._spec.backend.view_step(target, root)
 
 
 def hold_geometry(target: Tensor) -> None:

@@ -355,8 +355,7 @@ def jacrev(
         _expect_real("jacrev", "outputs", outputs)
 
         def pull_back(*cotangents: Any) -> list[Any]:
-            gradients: list[Any] = flatten(multiply(unflatten(shape, list(cotangents))))[0]
-            return gradients
+            return flatten(multiply(unflatten(shape, list(cotangents))))[0]
 
         if all(_is_strided(value) for value in inputs):
             rows = _in_chunks(pull_back, _basis(outputs), chunk_size)

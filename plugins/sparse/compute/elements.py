@@ -165,8 +165,7 @@ def gather(lib: ArrayLibrary, source: Any, mask: Handle) -> Any:
 
 
 def _sparse_ndim(handle: Handle) -> int:
-    count: int = handle.ndim - handle.dense_dim
-    return count
+    return handle.ndim - handle.dense_dim
 
 
 def _places(handle: Handle) -> tuple[int, ...]:
