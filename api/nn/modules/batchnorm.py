@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import tt
 import tt.nn.functional as F
-from tt.distributed.process_group import ProcessGroup
 from tt.nn import init, parameter
 from tt.nn.modules.lazy import LazyModuleMixin
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
 from tt.types import Device
+
+if TYPE_CHECKING:
+    from tt.distributed.process_group import ProcessGroup
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyNorm",
