@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,7 +18,13 @@ from tt.testing.references import as_array
 if TYPE_CHECKING:
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["code_of", "repeat", "snippet"]
+__all__ = ["ABSENT", "code_of", "repeat", "snippet"]
+
+ABSENT: Final = "cuda:127"
+"""A device that no machine has."""
+
+MOVED: Final = {"meta": "meta", "absent": ABSENT}
+"""A way to repeat a call -> the device of its tensors, which have no data."""
 
 
 def code_of(value: Any) -> str:
@@ -106,9 +112,9 @@ def repeat(call: CheckedCall, how: str) -> str:
     call : CheckedCall
         What to repeat.
     how : str
-        "call"; "show", which also prints the arguments afterwards; "fake"; "meta"; "twice"; "seed"; "composite";
-        "method"; "out"; "vmap"; "backward"; "gradient", which goes back from all results; "gradcheck" or
-        "gradgradcheck".
+        "call"; "show", which also prints the arguments afterwards; "fake"; "meta"; "absent", with fake tensors of a
+        device that does not exist; "twice"; "seed"; "composite"; "method"; "out"; "vmap"; "backward"; "gradient",
+        which goes back from all results; "gradcheck" or "gradgradcheck".
     """
     names: list[str] = []
     lines: list[str] = []
@@ -127,7 +133,7 @@ def repeat(call: CheckedCall, how: str) -> str:
             written += map(code_of, value)
         else:
             written.append(
-                keyword + ("'meta'" if how == "meta" and isinstance(value, Device) else code_of(value))
+                keyword + (repr(MOVED[how]) if how in MOVED and isinstance(value, Device) else code_of(value))
             )
     definition, variables = call.definition, ", ".join(names)
     line = f"tt.ops.{_path(definition, call.caller.form)}({', '.join(written)})"
@@ -155,21 +161,28 @@ def repeat(call: CheckedCall, how: str) -> str:
         "gradcheck": [f"tt.autograd.gradcheck({function}, ({variables},))"],
         "gradgradcheck": [f"tt.autograd.gradgradcheck({function}, ({variables},))"],
     }  # fmt: skip
-    return "\n".join(["import tt", *lines, *recipes.get(how, [line])])
+    body = [*lines, *recipes.get(how, [line])]
+    if how == "absent":
+        body = ["with tt.fake_mode():", *(f"    {text}" for text in body)]
+    return "\n".join(["import tt", *body])
 
 
 def _made(value: Any, how: str) -> str:
     """Return the code of an argument with tensors; they have no data, or require gradients, where that is repeated."""
     if not isinstance(value, TensorBase):
-        code, each = code_of(value), "t.to('meta') if isinstance(t, tt.Tensor) else t"
-        return f"[{each} for t in {code}]" if how == "meta" else code
+        code = code_of(value)
+        return (
+            f"[t.to('{MOVED[how]}') if isinstance(t, tt.Tensor) else t for t in {code}]"
+            if how in MOVED
+            else code
+        )
     floating = value.dtype.is_floating_point or value.dtype.is_complex
     with_gradient = how in ("backward", "gradcheck", "gradgradcheck") and getattr(
         value, "requires_grad", False
     )
     grad = ".requires_grad_()" if with_gradient or (how == "gradient" and floating) else ""
-    to_meta = ".to('meta')" if how == "meta" else ""
-    return f"{code_of(value)}{to_meta}{grad}"
+    moved = f".to('{MOVED[how]}')" if how in MOVED else ""
+    return f"{code_of(value)}{moved}{grad}"
 
 
 def _path(definition: OpDefinition, form: str = "functional") -> str:

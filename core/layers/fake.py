@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.mutation import refuse_written, targets_of, with_targets_of
@@ -34,6 +34,8 @@ from tt.core.types.layout import layout, strided
 from tt.core.types.promotion import can_cast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tt.core.dispatch.call.cached_call import CachedCall
     from tt.core.dispatch.call.op_overload import OpOverload
     from tt.core.dispatch.call.operator import Operator
@@ -155,6 +157,17 @@ class FakeLayer(Layer):
             return _missing
         return None
 
+    def around_composite(self, function: Callable[..., Any], devices: Sequence[str]) -> Callable[..., Any]:
+        """Return what runs a composite whose factories make fake tensors."""
+        factories = _FakeFactories(devices)
+
+        @wraps(function)
+        def around(*args: Any) -> Any:
+            with factories:
+                return function(*args)
+
+        return around
+
 
 def _refuse(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     raise DataDependentError(cached.operator.name, "fake")
@@ -261,6 +274,47 @@ def _change(operator: Operator, target: TensorBase, handle: Any, found: dtype | 
     return target
 
 
+class _FakeFactories(Mode):
+    """Makes fake what a composite creates on the devices of its fake arguments; see Note [Factories in composites].
+
+    Note [Factories in composites]
+    ------------------------------
+    A composite that fills a tensor on `self.device` calls a factory without any tensor, so no key tells that the
+    device may be absent.  While a composite runs on fake tensors, factories that name a device of these run on the meta
+    device, as all of them do in a `FakeMode`.  Factories that name no device, or another, make tensors with data as
+    ever: a composite may read the numbers in them.
+    """
+
+    def __init__(self, devices: Sequence[str]) -> None:
+        self.devices = frozenset(devices)
+
+    def handle(self, overload: OpOverload, args: tuple[Any, ...]) -> Any:
+        """Make a factory's result fake if it is meant for a device of the fake tensors."""
+        operator = overload.operator
+        at = operator.device_at
+        named = at >= 0 and args[at] is not None
+        if named and not any(True for _ in _named_tensors(operator, args)):
+            device = to_device(args[at])
+            if device.type in self.devices:
+                return make_on_meta(overload, args, device)
+        return overload.dispatch(args)
+
+    def from_array(self, array: Any, device: Device) -> Tensor | None:
+        """Return a fake tensor for an array's content on a device of the fake tensors, else None."""
+        if device.type not in self.devices:
+            return None
+        return make_fake(_meta_backend().from_numpy(array, device), device)
+
+
+def make_on_meta(overload: OpOverload, args: tuple[Any, ...], device: Device) -> Any:
+    """Run a factory on the meta device, and mark the result as being on another."""
+    at = overload.operator.device_at
+    new = overload.dispatch((*args[:at], Device("meta"), *args[at + 1 :]))
+    if isinstance(new, TensorBase):
+        return make_fake(new._handle, device, laid_out=new.layout)
+    return type(new)(make_fake(t._handle, device, laid_out=t.layout) for t in new)
+
+
 # --- devices ---------------------------------------------------------------------------------------------------
 
 
@@ -330,7 +384,8 @@ class FakeMode(Mode):
     def handle(self, overload: OpOverload, args: tuple[Any, ...]) -> Any:
         """Give the call fake tensors, or make a factory's result fake."""
         operator = overload.operator
-        if operator.is_factory and not any(True for _ in _named_tensors(operator, args)):
+        makes = operator.is_factory or operator.device_at >= 0  # `range` is a composite
+        if makes and not any(True for _ in _named_tensors(operator, args)):
             return self._make(overload, args)
         if any(tensor._keys & PYTHON for _, tensor in _named_tensors(operator, args)):
             # Their class makes other calls of this one, and those are of fake tensors.
@@ -365,15 +420,11 @@ class FakeMode(Mode):
         return value
 
     def _make(self, overload: OpOverload, args: tuple[Any, ...]) -> Any:
-        """Run a factory on the meta device, and mark the result as being on the requested one."""
+        """Make a factory's result fake, on the requested device."""
         at = overload.operator.device_at
         if at < 0:
             return overload.dispatch(args)
-        device = get_default_device() if args[at] is None else to_device(args[at])
-        result = overload.dispatch((*args[:at], Device("meta"), *args[at + 1 :]))
-        if isinstance(result, TensorBase):
-            return make_fake(result._handle, device, laid_out=result.layout)
-        return type(result)(make_fake(t._handle, device, laid_out=t.layout) for t in result)
+        return make_on_meta(overload, args, get_default_device() if args[at] is None else to_device(args[at]))
 
 
 def fake_mode() -> FakeMode:

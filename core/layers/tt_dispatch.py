@@ -158,10 +158,10 @@ def _whole_or_in_parts(cached: CachedCall, args: tuple[Any, ...]) -> Any:
         result = _asked(cached, args, whole=True)
         if result is not NotImplemented:
             return _finished(cached, args, result)
-    composite = cached.operator.registry.composite(cached.operator.name)
+    composite = cached.operator.registry.composite_on(cached.operator.name, cached.keys)
     assert composite is not None  # the layer has this rule for composites only
     key = CallKey(cached.operator, cached.form, cached.keys, cached.bits)
-    return composite_call(ResolveContext(key, args, cached.resolution), composite.function).run(args)
+    return composite_call(ResolveContext(key, args, cached.resolution), composite).run(args)
 
 
 def _ask(cached: CachedCall, args: tuple[Any, ...]) -> Any:

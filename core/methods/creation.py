@@ -43,13 +43,15 @@ STORAGES: Final = (Storage, TypedStorage)
 def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bool = False) -> Tensor:
     """Return a tensor on a device with the content of an array, whose memory it may share.
 
-    A mode may make the tensor in its own way (`from_array`, as a fake mode does) or see the new one (`lift`).
+    A mode may make the tensor in its own way (`from_array`, as a fake mode does; None leaves it to the others) or see
+    the new one (`lift`).
     """
     modes = active_modes() if STATE.modes else ()
     for mode in reversed(modes):
         handler = getattr(mode, "from_array", None)
-        if handler is not None:
-            return _with_gradient(handler(array, device), requires_grad)
+        own = None if handler is None else handler(array, device)
+        if own is not None:
+            return _with_gradient(own, requires_grad)
     backend = REGISTRY.backend(device.type)
     backend.require_available()
     device = backend.place(device)

@@ -38,8 +38,11 @@ def converted(
 ) -> Tensor:
     """Return a tensor in a dtype, on a device and in a memory format; itself if it is so already."""
     if device.type == self.device.type:
-        # A device index is given: the backend refuses a missing one.
-        device = self.device if device.index is None else self._spec.backend.place(device)
+        backend = self._spec.backend
+        if device.index is None:
+            device = self.device
+        elif backend.device_type == device.type:  # not of a fake tensor, whose device may be absent
+            device = backend.place(device)
     same = dtype is self.dtype and device is self.device and not copy
     if same and _is_laid_out(self, memory_format):
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.errors import DataDependentError, MissingFakeError
@@ -24,11 +25,12 @@ from tt.testing.checks.case import SKIPPED, Case
 from tt.testing.checks.strides import READ_STRIDES
 from tt.testing.checks.values import takes
 from tt.testing.findings.log import Finding, Log
+from tt.testing.snippets import ABSENT
 
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
 
-__all__ = ["check_meta", "differences_without_data", "probe_fake"]
+__all__ = ["check_absent", "check_meta", "differences_without_data", "probe_fake"]
 
 
 def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
@@ -65,10 +67,12 @@ def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
 def _without_data(call: CheckedCall, how: str) -> CheckedCall:
     if how == "fake":
         return call.map(lambda t: to_fake(plain(t)))
-    args = list(to_meta(call.args))
+    absent = how == "absent"
+    device = Device(ABSENT if absent else "meta")
+    args = list(call.map(lambda t: to_fake(plain(t), device)).args if absent else to_meta(call.args))
     at = call.operator.device_at
     if at >= 0 and (args[at] is not None or not list(tensors_in(args))):
-        args[at] = Device("meta")
+        args[at] = device
     return CheckedCall(call.caller, tuple(args), call.on)
 
 
@@ -183,6 +187,38 @@ def check_meta(case: Case) -> Iterator[str]:
     for one, other in zip(real, fake, strict=True):
         for _, what, seen, expected in differences_without_data(one, other, exact):
             yield f"{what}{seen} instead of {expected}"
+
+
+def check_absent(case: Case) -> Iterator[str]:
+    """Call with fake tensors of a device that does not exist: the results are those of meta tensors, on that device."""
+    if not all(map(is_strided, case.tensors)):
+        yield SKIPPED
+        return
+    try:
+        expected = list(tensors_in(case.run_bound(_bound_without_data(case, "meta"))))
+    except DataDependentError:
+        return  # judged by check_meta
+    try:
+        with nullcontext() if case.tensors else FakeMode():  # which makes factories fake
+            results = list(tensors_in(case.run_bound(_bound_without_data(case, "absent"))))
+    except DataDependentError as error:
+        yield f"fake tensors of an absent device are refused: {error}"
+        return
+    except Exception as error:  # whatever asks for the device
+        yield f"fake tensors of an absent device meet {type(error).__name__}: {error}"
+        return
+    if len(results) != len(expected):
+        yield f"of an absent device there are {len(results)} results instead of {len(expected)}"
+        return
+    for one, other in zip(results, expected, strict=True):
+        for _, what, seen, wanted in differences_without_data(one, other, True):
+            yield f"of an absent device: {what}{seen} instead of {wanted}"
+        if other.device.type == "meta" and one.device != Device(ABSENT):
+            yield f"of an absent device: the result is on {str(one.device)!r}"
+
+
+def _bound_without_data(case: Case, how: str) -> dict[str, Any]:
+    return dict(zip(case.bound, _without_data(case.given, how).args, strict=True))
 
 
 def check_format(case: Case) -> Iterator[str]:

@@ -10,7 +10,7 @@ from tt.testing.checks.case import Case
 from tt.testing.checks.derivatives import check_gradient
 from tt.testing.checks.determinism import check_repeat, check_seed
 from tt.testing.checks.extremes import check_extreme, check_many
-from tt.testing.checks.fake import check_format, check_meta
+from tt.testing.checks.fake import check_absent, check_format, check_meta
 from tt.testing.checks.forms import check_inplace, check_method, check_out, check_resize
 from tt.testing.checks.identity import check_identity
 from tt.testing.checks.mutation import Snapshot, check_inputs
@@ -46,6 +46,7 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[str]]]] = {
     "runs": check_runs,
     "inputs": check_inputs,
     "meta": check_meta,
+    "absent": check_absent,
     "format": check_format,
     "device": check_device,
     "values": check_values,

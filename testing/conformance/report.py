@@ -13,7 +13,7 @@ __all__ = ["failure", "reproduce"]
 
 HOW: Final = {
     "inplace": "call", "out": "out", "method": "method", "inputs": "show", "seed": "seed", "composite": "composite",
-    "meta": "meta", "gradient": "gradient",
+    "meta": "meta", "absent": "absent", "gradient": "gradient",
 }  # fmt: skip
 """Code that repeats a check's finding; by default, the call."""
 

@@ -98,6 +98,18 @@ class Layer:
         """
         return False
 
+    def around_composite(self, function: Callable[..., Any], devices: Sequence[str]) -> Callable[..., Any]:
+        """Return what runs a composite on tensors of the layer, by default the composite itself.
+
+        Parameters
+        ----------
+        function : callable
+            The composite.
+        devices : sequence of str
+            The device types of the call's tensors.
+        """
+        return function
+
     def passes_through(self, operator: Operator, form: str) -> bool:
         """Return whether calls without a rule or a composite go below unchanged."""
         return False

@@ -61,6 +61,8 @@ from tt.core.types.layout import register_layout
 from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tt.core.dispatch.call.op_overload import OpOverload
     from tt.core.dispatch.call.operator import Operator
     from tt.core.dispatch.call.packet import PacketOp
@@ -431,6 +433,16 @@ class Registry:
     def composite(self, op: str) -> CompositeRegistration | None:
         """Return the composite of an operator that counts, or None."""
         return self.composites.first(op)
+
+    def composite_on(self, name: str, keys: int) -> Callable[..., Any] | None:
+        """Return an operator's composite as it runs on tensors of these keys, whose layers may surround it."""
+        composite = self.composite(name)
+        if composite is None:
+            return None
+        function, devices = composite.function, KEYS.names("device", keys)
+        for layer in KEYS.names("layer", keys):
+            function = self.layer(layer).around_composite(function, devices)
+        return function
 
     def all_kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:
         """Return all kernels of an operator for a device and the layouts of a call, the highest priority first."""

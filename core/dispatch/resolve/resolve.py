@@ -154,7 +154,9 @@ def _resolve_layer(context: ResolveContext) -> CachedCall:
         if "same_dtype" in operator.definition.tags:
             resolve_dtypes(operator, form, bits)  # refuses others, which the composite's parts would promote
         resolution.note("composite", composite, True, "runs on the original tensors")
-        cached = composite_call(context, composite.function, top)
+        function = registry.composite_on(operator.name, keys)
+        assert function is not None, "the operator has a composite"
+        cached = composite_call(context, function, top)
         return _unless_idle(cached, top, context) if top.idles and form == "functional" else cached
     elif top.passes_through(operator, form):
         resolution.note(who, "(none)", True, "the layer lets the operator pass")

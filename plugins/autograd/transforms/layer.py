@@ -234,12 +234,12 @@ def _takes_tensors(operator: Operator) -> bool:
 
 def _parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the composite on the wrapped tensors, so that its parts meet the level."""
-    composite = entry.operator.registry.composite(entry.operator.name)
+    composite = entry.operator.registry.composite_on(entry.operator.name, entry.keys)
     assert composite is not None  # checked before
     if entry.form == "inplace":
         saved = STATE.enabled() and is_recorded_below(args)
-        return args[0].copy_(composite.function(*(with_kept_target(args) if saved else args)))
-    result = composite.function(*args)
+        return args[0].copy_(composite(*(with_kept_target(args) if saved else args)))
+    result = composite(*args)
     return entry.operator.return_type(result) if type(result) is tuple else result
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tt
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import DataDependentError, DeviceMismatchError, InplaceError
 from tt.core.layers.fake import is_fake, to_fake
 
@@ -198,3 +199,56 @@ def test_one_hot_needs_no_data_where_the_number_of_classes_is_given():
     assert (found.shape, found.dtype, is_fake(found)) == ((1, 2, 4), tt.int64, True)
     with pytest.raises(DataDependentError):
         tt.nn.functional.one_hot(to_fake(tt.tensor([[0, 2]])))
+
+
+# --- factories inside of composites ------------------------------------------------------------------------------
+
+PROGRAMS = {
+    "angle": lambda x: tt.angle(x),
+    "angle of a parameter": lambda x: tt.angle(x.requires_grad_()),
+    "interpolate": lambda x: tt.nn.functional.interpolate(x[None, None], scale_factor=2, mode="bilinear"),
+    "mode": lambda x: tt.mode(x).values,
+    "soft_margin_loss": lambda x: tt.nn.functional.soft_margin_loss(x, x),
+    "rrelu": lambda x: tt.nn.functional.rrelu(x, training=True),
+    "ormqr": lambda x: tt.ormqr(x, x[0], x),
+    "histogram": lambda x: tt.histogram(x, 4).hist,
+    "cauchy_": lambda x: x.cauchy_(),
+    "geometric_": lambda x: x.geometric_(0.5),
+    "log_normal_": lambda x: x.log_normal_(),
+    "half": lambda x: x.half(),
+    "mapped": lambda x: tt.func.vmap(tt.angle)(x),
+}
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:7"])
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_composites_make_what_they_need_on_the_device_of_fake_tensors(program, device):
+    result, expected = program(to_fake(tt.ones(4, 4), device)), program(tt.ones(4, 4, device="meta"))
+    assert (str(result.device), is_fake(result)) == (device, True)
+    assert (result.shape, result.dtype, result.stride()) == (
+        expected.shape,
+        expected.dtype,
+        expected.stride(),
+    )
+    with tt.fake_mode():
+        assert program(tt.ones(4, 4, device=device)).shape == expected.shape
+
+
+def test_numbers_that_composites_read_keep_their_data(monkeypatch):
+    numbers = []
+
+    def composite(x):
+        plain = tt.tensor([2, 3])
+        numbers.append((plain.tolist(), tt.zeros(2).tolist(), is_fake(tt.zeros(2, device=x.device))))
+        return x + tt.tensor([1.0, 2.0], device=x.device)
+
+    around = next(layer for layer in REGISTRY.layers.values() if layer.name == "fake").around_composite
+    result = around(composite, ["cuda"])(to_fake(tt.ones(2), "cuda"))
+    assert numbers == [([2, 3], [0.0, 0.0], True)]
+    assert (result.device.type, result.shape, is_fake(result)) == ("cuda", (2,), True)
+    assert not is_fake(tt.zeros(2))
+
+
+def test_an_index_that_a_real_device_lacks_is_still_refused():
+    with pytest.raises(tt.errors.DeviceError, match="there is no device 'cpu:3'"):
+        tt.ones(2).to("cpu:3")

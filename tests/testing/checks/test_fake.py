@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pytest
 
 import tt
 from tests.testing.checks.planted import faults_of, found_with
+from tt.core.dispatch.intercept.layers import Layer
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.layers.fake import FakeLayer, is_fake, to_fake
+from tt.testing.checks.case import Case
 from tt.testing.checks.fake import differences_without_data
 from tt.testing.conformance import check_conformance
 
@@ -42,3 +49,45 @@ def test_a_wrong_shape_is_found():
 def test_wrong_strides_of_a_view_are_found():
     failures = found_with("t", lambda self: np.ascontiguousarray(self.T), takes=("self",))
     assert any(f.check == "meta" and "strides" in f.message for f in failures)
+
+
+# --- devices that do not exist -----------------------------------------------------------------------------------
+
+
+def absent(*ops):
+    return check_conformance("cpu", ops=ops, dtypes=["float32"], checks=["absent"]).failures
+
+
+def test_a_composite_that_asks_for_an_absent_device_is_found(monkeypatch):
+    assert absent("mode", "rand", "half", "range") == []
+    monkeypatch.setattr(FakeLayer, "around_composite", Layer.around_composite)
+    REGISTRY.invalidate_all()
+    failures = absent("mode", "add")
+    REGISTRY.invalidate_all()
+    assert {failure.op for failure in failures} == {"mode"}
+    assert all("an absent device meet DeviceError" in failure.message for failure in failures)
+
+
+@pytest.mark.parametrize(("wrong", "message"), [
+    (lambda x: x[:1], r"of an absent device: shape \[1\] instead of"),
+    (lambda x: x.double(), "of an absent device: tt.float64 instead of tt.float32"),
+    (lambda x: to_fake(x, "cpu"), "of an absent device: the result is on 'cpu'"),
+    (lambda x: [x, x], "of an absent device there are 2 results instead of 1"),
+])  # fmt: skip
+def test_a_result_that_differs_from_that_of_meta_tensors_is_found(monkeypatch, wrong, message):
+    run = Case.run_bound
+
+    def planted(self, bound):
+        result = run(self, bound)
+        return wrong(result) if any(map(is_fake, bound.values())) else result
+
+    monkeypatch.setattr(Case, "run_bound", planted)
+    failures = absent("neg")
+    assert failures and any(re.search(message, failure.message) for failure in failures)
+
+
+def test_what_is_found_is_repeated_with_fake_tensors(monkeypatch):
+    monkeypatch.setattr(Case, "run_bound", lambda self, bound: bound["self"][:1])
+    code = absent("neg")[-1].snippet
+    assert "with tt.fake_mode():" in code and ".to('cuda:127')" in code
+    exec(code)
