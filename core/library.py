@@ -16,12 +16,13 @@ __all__ = attach(
         "tt.core.custom_op.infer_schema": "infer_schema",
         "tt.core.custom_op.kernel_snapshot": "get_kernel",
         "tt.core.custom_op.library": (
-            "Library define impl impl_abstract register_autograd register_fake register_kernel "
-            "register_tt_dispatch register_vmap"
+            "Library define impl impl_abstract register_autocast register_autograd register_fake "
+            "register_kernel register_tt_dispatch register_vmap"
         ),
         "tt.core.custom_op.scope": "scoped",
         "tt.core.dispatch.call.cached_call": "CachedCall",
         "tt.core.dispatch.call.operator": "Operator",
+        "tt.core.dispatch.intercept.ambient": "ambient_of without_ambient",
         "tt.core.dispatch.intercept.drawing": "DrawHandler",
         "tt.core.dispatch.intercept.layers": "Layer LayerFunction",
         "tt.core.dispatch.intercept.modes": "Mode active_modes",
@@ -40,6 +41,7 @@ __all__ = attach(
         "tt.core.forks": "fork_safe_lock fork_safe_properties",
         "tt.core.hooks": "Manifest hookimpl",
         "tt.core.layers.composed_backend": "ComposedBackend",
+        "tt.core.layers.fake": "FakeMode",
         "tt.core.layers.tt_dispatch": "TTDispatchMode",
         "tt.core.meta": "MetaHandle run_rule",
         "tt.core.methods.as_subclass": "as_kind",
@@ -74,6 +76,7 @@ __all__ = attach(
         "tt.core.types.promotion": "get_default_dtype promote_types result_type",
         "tt.core.types.scalars": "Scalar fitted_number",
         "tt.core.types.size": "Size",
+        "tt.core.types.state": "STATE",
         "tt.core.types.user_warnings": "warn_user",
     },
 )

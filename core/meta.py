@@ -320,6 +320,7 @@ class MetaBackend(Backend):
     device_type = "meta"
     handle_type = MetaHandle
     silence_numpy = False
+    autocast_dtypes = ()
 
     def generic_kernel(self, operator: Operator) -> Callable[..., Any] | None:
         """Return a kernel that runs the operator's shape rule, or None if it has none."""

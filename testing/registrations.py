@@ -411,7 +411,7 @@ def check_served(definition: OpDefinition) -> Iterator[Problem]:
 
 def check_layers(definitions: list[OpDefinition]) -> Iterator[Problem]:
     """Find problems that the layers report for their tables: formulas that are missing or do not fit, for instance."""
-    for name, layer in REGISTRY.layers.items():
+    for name, layer in list(REGISTRY.layers.items()):  # a check may bring layers
         for operator, message in layer.check(definitions):
             yield Problem(f"layer {name}", operator, message)
 

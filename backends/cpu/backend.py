@@ -29,6 +29,7 @@ from tt.core.library import (
     is_complex32,
     is_float8,
     order_of_strides,
+    to_dtype,
     warn_user,
 )
 
@@ -200,6 +201,7 @@ class CpuBackend(ArrayApiBackend):
 
     module = "tt.cpu"
     library = "NumPy"
+    autocast_dtypes = (to_dtype("bfloat16"), to_dtype("float16"))  # float16 has no instructions of its own
 
     def __init__(self) -> None:
         super().__init__(np, "cpu", mutable=True, has_views=True)

@@ -139,6 +139,7 @@ def _put_numpy_errors(before: tuple[Any, Any]) -> None:
 WATCHED: tuple[tuple[str, Callable[[], Any], Callable[[Any], None]], ...] = (
     ("the default dtype", lambda: STATE.default_dtype, STATE.set_default_dtype),
     ("settings of the dispatcher", _settings, _put_settings),
+    ("settings of ambient layers", STATE.ambient_here, lambda before: STATE.set_ambient(*before)),
     ("active modes", lambda: list(THREAD.modes), _put_modes),
     ("whether __tt_function__ is asked", lambda: (THREAD.functions, THREAD.subclasses), _put_protocols),
     ("the default device", _default_device, _put_default_device),

@@ -86,11 +86,14 @@ KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
     ("layer", "autograd"): KnownPlugin("autograd", "tt-tensor"),
     ("layer", "transform"): KnownPlugin("autograd", "tt-tensor"),
     ("layer", "inference"): KnownPlugin("autograd", "tt-tensor"),
+    ("layer", "autocast"): KnownPlugin("amp", "tt-tensor"),
     **{("member", name): KnownPlugin(plugin, "tt-tensor") for plugin, names in _MEMBERS.items() for name in names},
 }  # fmt: skip
 """The plugins that provide known names, for the message that such a plugin is not installed."""
 
-KNOWN_PARTS: Final[Mapping[str, str]] = {"gradient": "autograd", "batching rule": "transform"}
+KNOWN_PARTS: Final[Mapping[str, str]] = {
+    "gradient": "autograd", "batching rule": "transform", "autocast policy": "autocast",
+}  # fmt: skip
 """The parts of operators that layers of those plugins take, for the same message."""
 
 

@@ -22,7 +22,7 @@ from tt.core.forks import fork_safe_properties
 from tt.core.tensor.base import TensorSpec
 from tt.core.tensor.device_interface import DeviceInterface
 from tt.core.types.device import Device
-from tt.core.types.dtype import ALL_DTYPES, to_dtype
+from tt.core.types.dtype import ALL_DTYPES, bfloat16, float16, to_dtype
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.keys import KEYS
 from tt.core.types.layout import register_layout
@@ -96,6 +96,8 @@ class Backend(DeviceInterface):
         Operator name -> an alternative, for error messages; "*" for any.
     layer_bits : int
         Bits of further layers that hold every tensor of the backend.
+    autocast_dtypes : tuple of dtype
+        The precisions to which autocast lowers, the usual one first; none: autocast cannot be enabled.
     module : str or None
         The module that `tt.get_device_module` returns; None: one made from the device interface.
 
@@ -119,6 +121,7 @@ class Backend(DeviceInterface):
     strided_fallback: bool = False
     hints: Mapping[str, str] = {}
     layer_bits: int = 0
+    autocast_dtypes: tuple[Dtype, ...] = (float16, bfloat16)
     module: str | None = None
 
     def __init__(self) -> None:

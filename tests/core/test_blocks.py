@@ -229,7 +229,6 @@ def test_blocks_together_end_in_the_reverse_order() -> None:
 
 
 IN_PYTHON = {
-    "api/amp/autocast_mode.py": 1,  # does nothing: autocast is disabled
     "api/autograd/_saved_mutation.py": 1,  # a generator
     "api/autograd/grad_mode.py": 1,  # does nothing: the switch is set when it is made
     "api/distributed/algorithms/join.py": 1,  # communicates at its end

@@ -35,6 +35,7 @@ cdef class OpOverload:
     cdef public bint ranged_operand
     cdef public OpOverload out_overload
     cdef public long long home
+    @cython.locals(last=CachedCall)
     cdef CachedCall find(self, long long epoch, long long keys, unsigned long long bits, long long positions)
     @cython.locals(generation="long long", epoch="long long", cached=CachedCall)
     cpdef CachedCall cached_call(self, long long keys, unsigned long long bits, long long positions, tuple args)

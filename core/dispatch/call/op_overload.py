@@ -284,7 +284,7 @@ class OpOverload:
     # --- arguments that need no conversion, see Note [The fast path] ---
     def fast_path(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """Dispatch a call whose arguments need no conversion, else FALL_THROUGH; see Note [The fast path]."""
-        if STATE.guard < 0:
+        if STATE.modes != 0:
             return FALL_THROUGH
         plan = self.plan
         kinds = plan.kinds
@@ -580,7 +580,12 @@ class OpOverload:
     def find(self, epoch: int, keys: int, bits: int, positions: int) -> CachedCall:
         """Return the cached call of a combination met before in the settings of an epoch, or EMPTY."""
         if epoch < 0:
-            return EMPTY
+            if STATE.modes != 0:
+                return EMPTY
+            epoch = STATE.epoch_here()
+            last = self.last
+            if guard.serves(last, epoch, keys, bits, positions):
+                return last
         tables = self.tables.get(epoch)
         if tables is None:
             return EMPTY
@@ -596,7 +601,7 @@ class OpOverload:
     def cached_call(self, keys: int, bits: int, positions: int, args: tuple[Any, ...]) -> CachedCall:
         """Return the cached call of a combination, resolving it if it is new."""
         keys &= NOT_OVERRIDDEN
-        epoch = STATE.epoch
+        epoch = STATE.epoch_here()
         cached = self.last
         if guard.serves(cached, epoch, keys, bits, positions):
             return cached

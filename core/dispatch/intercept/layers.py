@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tt.core.errors import NoKernelError
 from tt.core.types.keys import KEYS
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.registry.tables import LayerTable
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["Layer", "LayerFunction"]
+__all__ = ["AmbientRule", "Layer", "LayerFunction"]
 
 
 class LayerFunction(Protocol):
@@ -24,6 +24,10 @@ class LayerFunction(Protocol):
 
     def __call__(self, cached: CachedCall, args: tuple[Any, ...], /) -> Any:
         """Handle a call; `cached.call_below(args)` runs what lies below."""
+
+
+AmbientRule: TypeAlias = "Callable[[Any, tuple[Any, ...]], Any]"
+"""An ambient layer's implementation of one operator: it gets the cached call, or None, and the arguments."""
 
 
 class Layer:
@@ -49,6 +53,8 @@ class Layer:
         The layer has nothing to do in some threads at some times; `idle` tells.
     differentiates : bool
         The layer's rules give operators gradients; reports say of which.
+    ambient : bool
+        The layer has no key bit: it handles the calls of threads that have a setting for it.
     transparent : bool
         The tensors of the layer are like all others, so that Python code below it gets them as they are and the
         layer is passed by meanwhile.
@@ -69,9 +75,10 @@ class Layer:
     idles: bool = False
     differentiates: bool = False
     transparent: bool = False
+    ambient: bool = False
 
     def __init__(self) -> None:
-        self.bit = KEYS.bit("layer", self.name)
+        self.bit = 0 if self.ambient else KEYS.bit("layer", self.name)
 
     def rule(self, operator: Operator, form: str) -> LayerFunction | None:
         """Return the layer's rule for a form of an operator, or None if it has none."""
@@ -90,6 +97,23 @@ class Layer:
         A call without a rule then goes to the kernel below instead of the composite on the original tensors.
         """
         return False
+
+    def ambient_rule(self, operator: Operator, keys: int, setting: Any) -> AmbientRule | None:
+        """Return the rule for calls in threads that have a setting for the layer, or None to leave them alone.
+
+        See Note [Ambient layers] in `tt.core.types.state`.  The rule runs before the modes and before all layers that
+        have key bits; in-place forms and calls with `out=` do not meet it.
+
+        Parameters
+        ----------
+        operator : Operator
+            The called operator.
+        keys : int
+            The devices, layouts and layers of the call's tensors.
+        setting : object
+            The setting of this thread.
+        """
+        return None
 
     def saves(self, args: Sequence[Any]) -> bool:
         """Return whether the layer may save these arguments for later when a composite runs on them.

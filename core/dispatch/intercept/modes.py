@@ -7,12 +7,13 @@ Note [The order of interception]
 --------------------------------
 1. The function modes (`TTFunctionMode`), from the innermost out, then the classes of the arguments that define
    `__tt_function__`.  They see the function that the user called, with the arguments as written.
-2. The plain modes (`Mode`: tracing, counting, fake tensors), from the innermost out.  They see the operator with all of
+2. The ambient layers (autocast), if the thread has a setting for one.  The casts that they make are calls like others.
+3. The plain modes (`Mode`: tracing, counting, fake tensors), from the innermost out.  They see the operator with all of
    its arguments, and all that composites and formulas call where they stay active.
-3. The layers above Python code: transforms, autograd.
-4. The dispatch modes (`TTDispatchMode`), then the classes of the arguments that define `__tt_dispatch__`: one layer,
+4. The layers above Python code: transforms, autograd.
+5. The dispatch modes (`TTDispatchMode`), then the classes of the arguments that define `__tt_dispatch__`: one layer,
    "python", whose bit a dispatch mode adds to the keys of each call.
-5. Everything below: fake tensors, functionalisation, kernels.
+6. Everything below: fake tensors, functionalisation, kernels.
 
 All modes are on one stack.  A mode is off inside its own handler.
 """
@@ -22,6 +23,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
+from tt.core.dispatch.intercept.ambient import call_ambient
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
 from tt.core.schema.number_ranges import refuse_out_of_range
 from tt.core.types.keys import PYTHON
@@ -121,6 +123,10 @@ def call_with_modes(
             return found
         if overload.plan.ranged:
             refuse_out_of_range(overload.operator.definition, None, bound)
+    if STATE.ambient != 0:
+        rule = call_ambient(overload, bound)
+        if rule is not None:
+            return rule(None, bound)
     modes = THREAD.modes
     for mode in reversed(modes):
         if mode.sees == "call":

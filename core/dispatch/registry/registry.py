@@ -416,6 +416,12 @@ class Registry:
             )
         return backend
 
+    def device_types(self) -> list[str]:
+        """Return the device types that have a backend, or a plugin that brings one when it is used."""
+        return sorted(
+            {device for device, _ in self.backends} | _CORE_BACKENDS.keys() | set(plugins().names("device"))
+        )
+
     def layer(self, name: str) -> Layer:
         """Return a layer, loading what brings it at first use."""
         layer = self.layers.get(name)

@@ -24,8 +24,8 @@ __all__ = ["composite_call", "make_cached_call"]
 
 
 def make_cached_call(context: ResolveContext, kind: int, **fields: Any) -> CachedCall:
-    """Return a cached call of the present epoch with some of its fields set."""
-    cached = CachedCall(*context.key, STATE.epoch, kind)
+    """Return a cached call of this thread's present epoch with some of its fields set."""
+    cached = CachedCall(*context.key, STATE.epoch_here(), kind)
     cached.resolution = context.resolution
     for name, value in fields.items():
         setattr(cached, name, value)

@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.cached_call import CachedCall, PassThrough
-from tt.core.dispatch.call.codes import COMPOSITE, KERNEL, LAYER, MUTATE, PYTHON, REROUTE
+from tt.core.dispatch.call.codes import ABSENT, COMPOSITE, KERNEL, LAYER, MUTATE, PYTHON, REROUTE
+from tt.core.dispatch.intercept.ambient import ambient_rule, without_ambient
 from tt.core.dispatch.mutate.out import run_out
 from tt.core.dispatch.registry.sources import CodeLocation
 from tt.core.dispatch.resolve.composite import composite_call, make_cached_call
@@ -25,6 +26,7 @@ from tt.core.schema.classes import dtype_names
 from tt.core.types.keys import KEYS
 from tt.core.types.keys import PYTHON as PYTHON_BIT
 from tt.core.types.promotion import can_cast
+from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
@@ -68,6 +70,10 @@ def resolve(
         if compute is not None and not compute.is_complex:
             resolution.note("composite", "(itself)", True, "of real numbers, the result is the argument")
             return make_cached_call(context, COMPOSITE, function=_itself)
+    if STATE.ambient != 0:
+        cached = _resolve_ambient(context)
+        if cached is not None:
+            return cached
     if keys & KEYS.mask("layer"):
         return _resolve_layer(context)
     devices = KEYS.names("device", keys)
@@ -79,6 +85,44 @@ def resolve(
         )
         return make_cached_call(context, REROUTE, function=_run_mixed)
     return _resolve_device(context, devices[0], without_kernels)
+
+
+def _resolve_ambient(context: ResolveContext) -> CachedCall | None:
+    """Return the cached call of an ambient layer that has a rule for a call, or None if none has.
+
+    An operator that is no composite is a unit: what its composite calls, on a backend without a kernel, meets no
+    ambient layer, so that results do not depend on which kernels a backend has.  Nor do in-place forms and `out=`.
+    """
+    (operator, form, keys, bits), resolution = context.key, context.resolution
+    if not STATE.ambient_settings():
+        return None
+    rule = ambient_rule(operator, keys) if form == "functional" else None
+    if rule is not None:
+        resolution.note("ambient layer", CodeLocation(rule), True, str(rule))
+        return make_cached_call(context, LAYER, rule=rule)
+    kind = operator.definition.kind
+    if form == "functional" and kind in ("composite", "view", "factory"):
+        return None
+    with without_ambient():
+        below = operator.overload(form).cached_call_of(keys, bits, context.args)
+    bottom = below
+    while bottom.kind == LAYER and bottom.below is not ABSENT:
+        bottom = bottom.below
+    if bottom.kind not in (COMPOSITE, REROUTE):
+        return None
+    resolution.note("ambient layers", "(none)", False, "what the operator consists of does not meet them")
+    resolution.below = below.resolution
+    resolution.device, resolution.layout = below.resolution.device, below.resolution.layout
+    resolution.compute, resolution.results = below.resolution.compute, below.resolution.results
+    return make_cached_call(context, LAYER, below=below, rule=_run_suspended)
+
+
+def _run_suspended(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+    suspended = STATE.suspend()
+    try:
+        return cached.below.run(args)
+    finally:
+        STATE.resume(suspended)
 
 
 def _itself(self: Any) -> Any:

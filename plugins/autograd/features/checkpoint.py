@@ -16,12 +16,16 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from tt.core.library import (
+    STATE as DISPATCH,
+)
+from tt.core.library import (
     Block,
     Carried,
     Generator,
     Tensor,
     TensorBase,
     alias,
+    ambient_of,
     default_states,
     errors,
     fork_safe_lock,
@@ -397,7 +401,7 @@ def checkpoint(
             raise errors.ValueRangeError("checkpoint(): debug=True does not go together with context_fn")
         logs = OperatorLog(), OperatorLog()
     first, second = context_fn() if logs is None else logs
-    device = get_default_device()
+    device, ambient = get_default_device(), ambient_of(DISPATCH.ambient_here())
     state = _RandomState([*args, *kwargs.values()]) if preserve_rng_state else None
     names = list(kwargs)
     inputs, positions = [*args, *kwargs.values()], []
@@ -416,7 +420,7 @@ def checkpoint(
         for position, value in zip(positions, arguments(), strict=True):
             values[position] = value
         count = len(values) - len(names)
-        with within(), device, second, nullcontext() if state is None else state.again():
+        with within(), device, ambient, second, nullcontext() if state is None else state.again():
             function(*values[:count], **dict(zip(names, values[count:], strict=True)))
 
     stop = early_stop if _SETTINGS.stop is None else _SETTINGS.stop

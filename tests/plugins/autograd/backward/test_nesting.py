@@ -95,7 +95,11 @@ def state():
         "grad": tt.is_grad_enabled(),
         "inference": tt.is_inference_mode_enabled(),
         "device": tt.get_default_device(),
-        "autocast": (tt.get_autocast_dtype("cpu"), tt.is_autocast_cache_enabled()),
+        "autocast": (
+            tt.get_autocast_dtype("cpu"),
+            tt.is_autocast_cache_enabled(),
+            tt.is_autocast_enabled("cpu"),
+        ),
         "anomaly": tt.is_anomaly_enabled(),
         "modes": [type(mode) for mode in THREAD.modes],
         "level of forward mode": forward_ad.unpack_dual(DUAL[0]).tangent is not None if DUAL else None,
@@ -111,6 +115,7 @@ def test_the_innermost_pass_sees_the_state_that_the_outermost_sees():
     seen = []
     token = VARIABLE.set(7)
     tt.set_autocast_dtype("cpu", tt.float16)
+    tt.set_autocast_enabled("cpu", True)
     try:
         with np.errstate(divide="raise"), Mode(), forward_ad.dual_level():
             DUAL.append(forward_ad.make_dual(tt.ones(1), tt.ones(1)))
@@ -118,6 +123,7 @@ def test_the_innermost_pass_sees_the_state_that_the_outermost_sees():
             run(DEPTH, lambda: seen.append(state()))
     finally:
         DUAL.clear()
+        tt.set_autocast_enabled("cpu", False)
         tt.set_autocast_dtype("cpu", tt.bfloat16)
         VARIABLE.reset(token)
     outermost, innermost = seen
@@ -127,7 +133,7 @@ def test_the_innermost_pass_sees_the_state_that_the_outermost_sees():
         True,
         7,
     )
-    assert (innermost["autocast"], innermost["NumPy"]) == ((tt.float16, True), "raise")
+    assert (innermost["autocast"], innermost["NumPy"]) == ((tt.float16, True, True), "raise")
 
 
 def test_what_the_innermost_pass_sets_is_set_after_the_outermost():
