@@ -26,7 +26,7 @@ def softmax(
     tensor([0.5000, 0.0000, 0.5000])
     """
     x = filled("masked.softmax", converted(input, dtype), mask, -inf)
-    return tt.softmax(x, dim)
+    return tt.softmax(x, dim, dtype=x.dtype)
 
 
 def log_softmax(
@@ -41,7 +41,7 @@ def log_softmax(
     tensor([-0.6931,    -inf, -0.6931])
     """
     x = filled("masked.log_softmax", converted(input, dtype), mask, -inf)
-    return tt.log_softmax(x, dim)
+    return tt.log_softmax(x, dim, dtype=x.dtype)
 
 
 def softmin(
@@ -56,7 +56,7 @@ def softmin(
     tensor([0.5000, 0.0000, 0.5000])
     """
     x = filled("masked.softmin", converted(input, dtype), mask, inf)
-    return tt.softmax(-x, dim)
+    return tt.softmax(-x, dim, dtype=x.dtype)
 
 
 def normalize(

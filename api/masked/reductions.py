@@ -86,7 +86,12 @@ def sum(
         return _of_sparse("sum", sum, input, dim, keepdim, dtype, mask)
     x = converted(input, dtype)
     x = x if mask is None else filled("masked.sum", x, mask, 0)
-    return tt.sum(x, _all(x, dim), keepdim) if x.ndim else tt.sum(x)
+    return tt.sum(x, _all(x, dim), keepdim, dtype=own_dtype(x)) if x.ndim else tt.sum(x, dtype=own_dtype(x))
+
+
+def own_dtype(x: tt.Tensor) -> tt.dtype | None:
+    """Return the dtype of the results: named, it holds in autocast, too; None for integers, which add as int64."""
+    return x.dtype if x.is_floating_point() or x.is_complex() else None
 
 
 def _distinct(name: str, ndim: int, dims: Sequence[int]) -> list[int]:
@@ -122,7 +127,7 @@ def prod(
     if dtype is None and _integral(x.dtype):
         x = x.to(tt.int64)
     if not x.ndim:
-        return tt.clone(x)
+        return tt.clone(x) if dim is None else tt.prod(x, 0, keepdim)
     result: tt.Tensor = x
     for d in sorted(_distinct("masked.prod", x.ndim, _all(x, dim)), reverse=True):
         result = tt.prod(result, d, keepdim)
@@ -226,7 +231,8 @@ def cumsum(
     >>> tt.masked.cumsum(tt.tensor([1.0, 5.0, 2.0]), 0, mask=tt.tensor([True, False, True]))
     tensor([1., 1., 3.])
     """
-    return tt.cumsum(filled("masked.cumsum", converted(input, dtype), mask, 0), dim)
+    x = filled("masked.cumsum", converted(input, dtype), mask, 0)
+    return tt.cumsum(x, dim, dtype=own_dtype(x))
 
 
 def cumprod(
@@ -240,7 +246,8 @@ def cumprod(
     >>> tt.masked.cumprod(tt.tensor([1.0, 5.0, 2.0]), 0, mask=tt.tensor([True, False, True]))
     tensor([1., 1., 2.])
     """
-    return tt.cumprod(filled("masked.cumprod", converted(input, dtype), mask, 1), dim)
+    x = filled("masked.cumprod", converted(input, dtype), mask, 1)
+    return tt.cumprod(x, dim, dtype=own_dtype(x))
 
 
 def mean(
@@ -334,7 +341,7 @@ def norm(
     x = converted(input, dtype)
     order = 2.0 if ord is None else ord
     x = filled("masked.norm", x, mask, inf if order == -inf else 0)
-    return tt.linalg.vector_norm(x, order, _all(x, dim), keepdim)
+    return tt.linalg.vector_norm(x, order, _all(x, dim), keepdim, dtype=own_dtype(x))
 
 
 def var(

@@ -59,6 +59,8 @@ def describe(definition: OpDefinition) -> dict[str, Any]:
         "result_dtype": result if isinstance(result, str) else ", ".join(result),
         "dtypes": definition.dtypes if isinstance(definition.dtypes, str) else ", ".join(definition.dtypes),
         "gradient": list(definition.grad),
+        "autocast": definition.autocast_policy("cuda") or None,
+        "autocast_cpu": definition.autocast_policy("cpu") or None,
         "core": definition.core,
         "tags": list(definition.tags),
         "reference": definition.ref,

@@ -275,10 +275,19 @@ def properties(definition: OpDefinition) -> dict[str, str]:
         "dtype of the result": code([result] if isinstance(result, str) else result),
         "dtypes": dtypes,
         "gradient": gradient(definition),
+        "autocast": autocast(definition),
         "core set": "yes" if definition.core else "no",
         "tags": code(definition.tags) or "none",
         "reference": f"`{definition.ref}`" if definition.ref else "none",
     }
+
+
+def autocast(definition: OpDefinition) -> str:
+    """Return the policies of autocast: of all devices, or where the CPU has another one, of both."""
+    cpu, others = definition.autocast_policy("cpu"), definition.autocast_policy("cuda")
+    if cpu == others:
+        return f"`{cpu}`" if cpu else "none"
+    return f"`{others or 'none'}`; on the CPU `{cpu or 'none'}`"
 
 
 def gradient(definition: OpDefinition) -> str:

@@ -111,6 +111,17 @@ def ranges_are_of_numbers(d: OpDefinition) -> Found:
                 yield f"{field} names {name!r}, which is {argument.type}", str(d.signature)
 
 
+def autocast_is_needed(d: OpDefinition) -> Found:
+    """Policies of autocast fit the signature, and the CPU's says something else."""
+    for word in (d.autocast, d.autocast_cpu):
+        if word and not d.signature.tensor_arguments:
+            yield f"autocast: {word} is for operators of tensors", str(d.signature)
+        if word == "set_dtype" and not any(a.type.base == "dtype" for a in d.signature.arguments):
+            yield "autocast: set_dtype is for operators with an argument of the type dtype", str(d.signature)
+    if d.autocast_cpu and d.autocast_cpu == (d.autocast or "none"):
+        yield f"autocast_cpu: {d.autocast_cpu} says what holds without it", "leave it out"
+
+
 def few_positions(d: OpDefinition) -> Found:
     """A level-2 key has room for the dtypes outside promote."""
     outside = [a.name for a in d.signature.tensor_arguments if a.name not in d.promote and not a.type.list]
@@ -212,6 +223,7 @@ LAWS: Final[tuple[Callable[[OpDefinition], Found], ...]] = (
     shaped,
     arguments_exist,
     ranges_are_of_numbers,
+    autocast_is_needed,
     few_positions,
     results_follow,
     aliases_fit,

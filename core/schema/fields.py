@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from tt.core.schema.classes import DTYPE_CLASSES, DTYPE_NAMES
-from tt.core.schema.model import KINDS, RESULTS, TAGS, VARIANTS
+from tt.core.schema.model import AUTOCAST, KINDS, RESULTS, TAGS, VARIANTS
 
 __all__ = ["FIELDS", "SCHEMA_VERSION", "TOP_LEVEL", "Field"]
 
@@ -79,6 +79,12 @@ FIELDS: Final[dict[str, Field]] = {
     "in_compute_range": Field(
         "words", "The numbers that must be in the range of the result's dtype, or of float32 for half precision.",
         pattern=_NAME, what="name of an argument",
+    ),
+    "autocast": Field(
+        "text", "How autocast chooses the precision; absent: it does not.", AUTOCAST, what="policy of autocast",
+    ),
+    "autocast_cpu": Field(
+        "text", "The same on the CPU, where it differs.", AUTOCAST, what="policy of autocast",
     ),
     "core": Field("flag", "Whether it is part of the minimal set that a new backend implements."),
     "tags": Field("words", "Properties that have a law of their own.", TAGS, what="tag"),

@@ -183,6 +183,8 @@ class _File:
             format_of=values.get("format_of") or (),
             in_range=values.get("in_range") or (),
             in_compute_range=values.get("in_compute_range") or (),
+            autocast=values.get("autocast") or "",
+            autocast_cpu=values.get("autocast_cpu") or "",
             core=bool(values.get("core")),
             ref=values.get("ref"),
             samples=values.get("samples"),
@@ -263,6 +265,14 @@ class _File:
                     ))  # fmt: skip
                 elif not argument.type.takes_number:
                     self.note(node, f"{word!r} is {argument.type}, which takes no number")
+        for key in ("autocast", "autocast_cpu"):
+            if values.get(key) == "set_dtype" and not any(
+                a.type.base == "dtype" for a in signature.arguments
+            ):
+                self.note(
+                    nodes[key],
+                    f"{signature.qualified} has no argument of the type dtype, which set_dtype sets",
+                )
         changed = [a.name for a in signature.arguments if a.alias and a.alias.write]
         for word, node in zip(values.get("promote") or (), _items(nodes.get("promote")), strict=False):
             if word in changed:

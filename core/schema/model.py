@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tt.core.schema.arguments import MISSING, Alias, Argument, Entries, Return, Type
-from tt.core.schema.words import BASES, KINDS, RESULTS, TAGS, VARIANTS
+from tt.core.schema.words import AUTOCAST, BASES, KINDS, RESULTS, TAGS, VARIANTS
 
 __all__ = [
+    "AUTOCAST",
     "BASES",
     "KINDS",
     "MISSING",
@@ -208,6 +209,8 @@ class OpDefinition(NamedTuple):
     format_of: tuple[str, ...] = ()
     in_range: tuple[str, ...] = ()
     in_compute_range: tuple[str, ...] = ()
+    autocast: str = ""
+    autocast_cpu: str = ""
     core: bool = False
     ref: str | None = None
     samples: str | None = None
@@ -262,6 +265,11 @@ class OpDefinition(NamedTuple):
     def has_property(self) -> bool:
         """Whether it is an attribute of tensors."""
         return "property" in self.variants
+
+    def autocast_policy(self, device_type: str) -> str:
+        """Return the word for autocast on devices of a type; empty if the operator is left alone."""
+        word = (self.autocast_cpu or self.autocast) if device_type == "cpu" else self.autocast
+        return "" if word == "none" else word
 
     @property
     def undifferentiated(self) -> bool:

@@ -32,7 +32,7 @@ _HERE: Final = os.path.dirname(os.path.realpath(__file__))
 SNAPSHOT_PATH: Final = os.path.join(_HERE, "_snapshot.py")
 FIELDS: Final = (
     "kind", "meta", "promote", "result", "dtypes", "variants", "grad", "format_of", "in_range", "in_compute_range",
-    "core", "ref", "samples", "tags", "doc", "example", "module", "aliases", "family",
+    "autocast", "autocast_cpu", "core", "ref", "samples", "tags", "doc", "example", "module", "aliases", "family",
 )  # fmt: skip
 """The fields of a definition that a record holds as they are, in its order."""
 

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["BASES", "KINDS", "RESULTS", "TAGS", "VARIANTS"]
+__all__ = ["AUTOCAST", "BASES", "KINDS", "RESULTS", "TAGS", "VARIANTS"]
 
+AUTOCAST: Final[dict[str, str]] = {
+    "lower": "its floating tensors are cast to the precision of autocast",
+    "float32": "its tensors of half precision are cast to float32",
+    "widest": "its floating tensors are cast to the widest precision among them and that of autocast",
+    "set_dtype": "computes in float32 where no dtype= is given",
+    "refuse": "is refused",
+    "lower_result": "computes in the dtype of its arguments; its result is cast to the precision of autocast",
+    "whole": "is left alone with its parts, which would choose otherwise",
+    "none": "is left alone: for autocast_cpu, where autocast says otherwise",
+}
 BASES: Final[dict[str, str]] = {
     "Tensor": "a tensor; `Tensor|Scalar` also takes a Python number",
     "Scalar": "a Python bool, int, float or complex",

@@ -268,9 +268,10 @@ def _pair(first: tuple[Indices, Any], second: tuple[Indices, Any], kept: set[int
         return _reshaped(turned, tuple(shape))
 
     result = (*batch, *rows, *columns)
-    if not inner and not rows and not columns:
-        return result, ops.mul(arranged(a, x, (batch,)), arranged(b, y, (batch,)))
-    product = ops.matmul(arranged(a, x, (batch, rows, inner)), arranged(b, y, (batch, inner, columns)))
+    if inner:
+        product = ops.matmul(arranged(a, x, (batch, rows, inner)), arranged(b, y, (batch, inner, columns)))
+    else:  # no product of matrices, which autocast would lower
+        product = ops.mul(arranged(a, x, (batch, rows, ())), arranged(b, y, (batch, (), columns)))
     return result, _reshaped(product, tuple(sizes[i] for i in result))
 
 

@@ -195,6 +195,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any) -> Tensor:
     shape = [a.shape[d] for d in rows] + [b.shape[d] for d in columns]
     first = ops.reshape(ops.permute(a, (*rows, *left)), (prod(a.shape[d] for d in rows), inner))
     second = ops.reshape(ops.permute(b, (*right, *columns)), (inner, prod(b.shape[d] for d in columns)))
+    if prod(shape) == 1:  # as in PyTorch, whose autocast lowers products of matrices and no dot products
+        return ops.reshape(ops.dot(ops.reshape(first, (-1,)), ops.reshape(second, (-1,))), tuple(shape))
     return ops.reshape(ops.mm(first, second), tuple(shape))
 
 

@@ -226,6 +226,8 @@ ENTRIES = {
     "grad: [othre]": ["5:10: f has no argument 'othre'\ndid you mean 'other'?"],
     "in_range: [othre]": ["5:14: f has no argument 'othre'\ndid you mean 'other'?"],
     "in_compute_range: [self]": ["5:22: 'self' is Tensor, which takes no number"],
+    "autocast: lowr": ["5:13: unknown policy of autocast 'lowr'\ndid you mean 'lower'?"],
+    "autocast: set_dtype": ["5:13: f has no argument of the type dtype, which set_dtype sets"],
     "result: defult": ["5:11: unknown rule of result 'defult'\ndid you mean 'default'?"],
     "result: [default, bool]": ["5:11: f returns 1, but result lists 2"],
     "dtypes: floting": ["5:11: unknown class of dtypes 'floting'\ndid you mean 'floating'?"],
