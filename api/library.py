@@ -27,8 +27,8 @@ __all__ = attach(
             "DeviceProperties errors from_numpy_dtype get_all_sharing_strategies get_kernel "
             "get_sharing_strategy handle_of hookimpl impl impl_abstract infer_schema KernelTable Layer "
             "LazyKernelTable Library Manifest mask_kernels OpDefinition ops overridable PluginRegistry "
-            "QUANTIZED reduce_shared register_autograd register_fake register_kernel register_tt_dispatch "
-            "register_vmap REGISTRY reserve Result scoped set_sharing_strategy Signature Storage "
+            "QUANTIZED reduce_shared register_autocast register_autograd register_fake register_kernel "
+            "register_tt_dispatch register_vmap REGISTRY reserve Result scoped set_sharing_strategy Signature Storage "
             "tensor_in_storage to_dtype TTDispatchMode TTFunctionMode warn_user wrap"
         ),
         "tt.backends.array_api": "ArrayApiBackend",

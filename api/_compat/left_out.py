@@ -224,11 +224,6 @@ LEFT_OUT: Final = (
         'tt.library.custom_op(..., tags="pointwise"); `tt ops show`',
     ),
     _row(
-        "library.register_autocast",
-        "autocast has no rules for single operators yet",
-        "tt.amp.custom_fwd",
-    ),
-    _row(
         "serialization.SourceChangeWarning serialization.StorageType serialization.check_module_version_* "
         "serialization.mkdtemp serialization.normalize_storage_type serialization.storage_to_tensor_type "
         "serialization.validate_*_device utils.model_zoo.tqdm utils.set_module utils.backend_registration "

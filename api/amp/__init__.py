@@ -1,4 +1,4 @@
-"""tt.amp: the interface of automatic mixed precision, in its disabled form."""
+"""tt.amp: automatic mixed precision; see docs/amp.md."""
 
 from __future__ import annotations
 

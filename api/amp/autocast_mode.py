@@ -1,50 +1,66 @@
-"""autocast: what programs ask of mixed precision.
-
-No layer casts the arguments of operators yet, so autocast exists in its disabled form, and enabling it raises.  As in
-PyTorch, a request for CUDA on a machine without it warns and is disabled.
-"""
+"""autocast: a block in which operators choose their precision, and the decorators for functions with a gradient."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from contextlib import ContextDecorator
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar, overload
 
 import tt
-from tt.amp import autocast_state as state
+from tt.amp.autocast_state import is_autocast_enabled, is_available, require_autocast
+from tt.core.library import Block
 from tt.errors import UnsupportedError
 from tt.library import warn_user
+from tt.plugins.amp.state import AUTOCAST, autocast_dtypes
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-REASON = "mixed precision is not built yet: call model.to(tt.bfloat16), or leave it disabled"
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
-class autocast(ContextDecorator):  # noqa: N801 - PyTorch's name
-    """A context, or a decorator, in which operators would choose their precision: it can only be disabled yet.
+class autocast(Block):  # noqa: N801 - PyTorch's name
+    """A block, or a decorator, in which operators choose the precision in which they compute.
+
+    Products and convolutions compute in `dtype`, operators that need range or precision in float32, all others in the
+    dtype of their arguments; `tt ops show NAME` prints the policy of an operator.  The forward pass and the loss belong
+    into the block, the backward pass outside of it: it computes in the dtypes of the forward pass, and gradients come
+    back in the dtype of the parameters.  With float16, `tt.amp.GradScaler` keeps small gradients from vanishing.  The
+    setting is that of a thread.
 
     Parameters
     ----------
     device_type : str
-        The devices whose operators are meant.
+        The devices whose tensors are cast: "cpu", "cuda", or that of another backend.
     dtype : dtype, optional
-        The precision; bfloat16 for the CPU and float16 for CUDA by default.
+        The precision: by default what `tt.get_autocast_dtype` returns, bfloat16 for the CPU and float16 for CUDA.
     enabled : bool
-        Whether anything is done; on a machine without CUDA, "cuda" is disabled with a warning.
+        False: operators in the block compute in the dtype of their arguments.
     cache_enabled : bool, optional
-        Whether casts of parameters would be kept.
+        Whether casts of parameters are kept until the outermost block ends.
 
     Raises
     ------
-    UnsupportedError
-        If it is enabled.
+    ValueError
+        If `device_type` is no string.
+    RuntimeError
+        If there is no such device, or if it has no autocast.
+
+    Warns
+    -----
+    UserWarning
+        If the device does not compute in `dtype`, or if there is no CUDA: the block is then disabled.
 
     Examples
     --------
     >>> import tt
-    >>> with tt.autocast("cpu", enabled=False):
-    ...     (tt.ones(1) @ tt.ones(1)).dtype
+    >>> x, w = tt.ones(2, 3), tt.ones(3, 2, requires_grad=True)
+    >>> with tt.autocast("cpu"):
+    ...     y = x @ w
+    >>> y.dtype
+    tt.bfloat16
+    >>> y.sum().backward()
+    >>> w.grad.dtype
     tt.float32
     """
 
@@ -57,54 +73,90 @@ class autocast(ContextDecorator):  # noqa: N801 - PyTorch's name
     ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        require_autocast(device_type)
         self.device = device_type
-        self.fast_dtype = state.get_autocast_dtype(device_type) if dtype is None else dtype
-        self.enabled = may_enable("autocast()", device_type, enabled)
-        self.cache_enabled = state.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
-        self._before: list[tuple[Any, bool]] = []
+        self.fast_dtype = AUTOCAST.dtype_of(device_type) if dtype is None else dtype
+        self.cache_enabled = AUTOCAST.caches if cache_enabled is None else cache_enabled
+        self.enabled = enabled and _may_enable(device_type, self.fast_dtype)
 
-    def __enter__(self) -> Self:
-        self._before.append((state.get_autocast_dtype(self.device), state.is_autocast_cache_enabled()))
-        state.set_autocast_dtype(self.device, self.fast_dtype)
-        state.set_autocast_cache_enabled(self.cache_enabled)
-        state.autocast_increment_nesting()
+    def _look(self) -> tuple[bool, dict[str, tt.dtype], bool, int]:
+        return AUTOCAST.is_on(self.device), AUTOCAST.dtypes, AUTOCAST.caches, AUTOCAST.nesting
+
+    def _begin(self) -> autocast:
+        AUTOCAST.dtypes = {**AUTOCAST.dtypes, self.device: self.fast_dtype}
+        AUTOCAST.caches = self.cache_enabled
+        AUTOCAST.nesting += 1
+        AUTOCAST.switch(self.device, self.enabled)
         return self
 
-    def __exit__(self, *error: object) -> None:
-        dtype, cache = self._before.pop()
-        if state.autocast_decrement_nesting() == 0:
-            state.clear_autocast_cache()
-        state.set_autocast_dtype(self.device, dtype)
-        state.set_autocast_cache_enabled(cache)
+    def _end(self, before: tuple[bool, dict[str, tt.dtype], bool, int]) -> None:
+        on, AUTOCAST.dtypes, AUTOCAST.caches, AUTOCAST.nesting = before
+        if before[3] == 0:
+            AUTOCAST.casts = {}
+        AUTOCAST.switch(self.device, on)
+
+    def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        """Make a function that runs in the block."""
+        if not callable(function):
+            raise TypeError(
+                f"autocast()(func) takes a function, not {type(function).__name__}\n"
+                "  try: with tt.autocast(device_type): ..."
+            )
+
+        @functools.wraps(function)
+        def in_block(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            with self:
+                return function(*args, **kwargs)
+
+        return in_block
 
 
-def may_enable(function: str, device_type: str, enabled: bool) -> bool:
-    """Return False; raise where enabling is meant, and warn where a machine has no such device."""
-    if not enabled:
-        return False
+def _may_enable(device_type: str, dtype: tt.dtype) -> bool:
+    """Return whether a device computes in a dtype; warn and return False where PyTorch does."""
     if device_type == "cuda" and not tt.cuda.is_available():
-        warn_user(f"{function}: CUDA is not available, so it is disabled")
+        warn_user("CUDA is not available, so autocast is disabled")
         return False
-    raise UnsupportedError(f"{function}: {REASON}")
+    dtypes = autocast_dtypes(device_type)
+    if device_type == "cuda" and dtype is tt.bfloat16 and not tt.cuda.is_bf16_supported():
+        raise UnsupportedError("this CUDA device does not compute in bfloat16\n  try: dtype=tt.float16")
+    if dtype in dtypes:
+        return True
+    names = ", ".join(map(str, dtypes))
+    warn_user(
+        f"in {device_type} autocast, but the target dtype {dtype} is not supported: disabling autocast; "
+        f"it supports {names}"
+    )
+    return False
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Return whether autocast can be enabled for devices of a type: not yet.
+    """Return whether autocast can be enabled for devices of a type.
 
     Examples
     --------
     >>> import tt
-    >>> tt.amp.is_autocast_available("cpu")
-    False
+    >>> tt.amp.is_autocast_available("cpu"), tt.amp.is_autocast_available("meta")
+    (True, False)
     """
     tt.device(device_type)
-    return False
+    return is_available(device_type)
 
 
+# --- functions with a gradient of their own ----------------------------------------------------------------------
+
+
+@overload
+def custom_fwd(
+    fwd: None = None, *, device_type: str, cast_inputs: tt.dtype | None = None
+) -> Callable[[Callable[..., Result]], Callable[..., Result]]: ...
+@overload
+def custom_fwd(
+    fwd: Callable[..., Result], *, device_type: str, cast_inputs: tt.dtype | None = None
+) -> Callable[..., Result]: ...
 def custom_fwd(
     fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: tt.dtype | None = None
-) -> Callable[..., Any]:
-    """Decorate the `forward` of a `tt.autograd.Function`; without autocast it stays as it is.
+) -> Any:
+    """Decorate the `forward` of a `tt.autograd.Function`, so that `custom_bwd` runs in the same state of autocast.
 
     Parameters
     ----------
@@ -113,41 +165,106 @@ def custom_fwd(
     device_type : str
         The devices whose autocast is meant.
     cast_inputs : dtype, optional
-        The precision of arguments under autocast.
+        In a block of autocast, the floating tensors among the arguments are cast to it, and the function runs with
+        autocast off.  Without it, the function runs in the caller's state.
 
     Examples
     --------
     >>> import tt
-    >>> @tt.amp.custom_fwd(device_type="cuda")
-    ... def forward(ctx, x):
-    ...     return x
+    >>> class Scale(tt.autograd.Function):
+    ...     @staticmethod
+    ...     @tt.amp.custom_fwd(device_type="cpu", cast_inputs=tt.float32)
+    ...     def forward(ctx, x):
+    ...         return 3 * x
+    ...     @staticmethod
+    ...     @tt.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, gradient):
+    ...         return 3 * gradient
+    >>> with tt.autocast("cpu"):
+    ...     Scale.apply(tt.ones(2, dtype=tt.bfloat16)).dtype
+    tt.float32
     """
+    _require_text(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
-    return fwd
+
+    @functools.wraps(fwd)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        context = args[0]
+        context._dtype = AUTOCAST.dtype_of(device_type)
+        on = is_autocast_enabled(device_type)
+        context._fwd_used_autocast = on and cast_inputs is None
+        if cast_inputs is None or not on:
+            return fwd(*args, **kwargs)
+        with autocast(device_type, enabled=False):
+            return fwd(*_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs))
+
+    return decorated
 
 
-def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:
-    """Decorate the `backward` of a `tt.autograd.Function`; without autocast it stays as it is.
+@overload
+def custom_bwd(
+    bwd: None = None, *, device_type: str
+) -> Callable[[Callable[..., Result]], Callable[..., Result]]: ...
+@overload
+def custom_bwd(bwd: Callable[..., Result], *, device_type: str) -> Callable[..., Result]: ...
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
+    """Decorate the `backward` of a `tt.autograd.Function`, so that it runs in the state of autocast of its forward.
+
+    Parameters
+    ----------
+    bwd : callable, optional
+        The function; without it, a decorator is returned.
+    device_type : str
+        The devices whose autocast is meant, as in `custom_fwd`.
+
+    Raises
+    ------
+    UnsupportedError
+        When the forward was not decorated with `custom_fwd`.
 
     Examples
     --------
     >>> import tt
     >>> @tt.amp.custom_bwd(device_type="cuda")
-    ... def backward(ctx, grad):
-    ...     return grad
+    ... def backward(ctx, gradient):
+    ...     return gradient
     """
+    _require_text(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
-    return bwd
+
+    @functools.wraps(bwd)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        context = args[0]
+        if not hasattr(context, "_fwd_used_autocast"):
+            raise UnsupportedError(
+                "custom_bwd: the forward of this function is not decorated\n"
+                f"  try: @tt.amp.custom_fwd(device_type={device_type!r})"
+            )
+        with autocast(device_type, enabled=context._fwd_used_autocast, dtype=context._dtype):
+            return bwd(*args, **kwargs)
+
+    return decorated
 
 
-def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Return whether operators choose their precision: not yet."""
-    return False
+def _require_text(device_type: Any) -> None:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 
 
-def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
-    """Enable or disable autocast for devices of a type; enabling raises UnsupportedError."""
-    target, switched_on = ("cuda", device_type) if enabled is None else (str(device_type), enabled)
-    may_enable("set_autocast_enabled()", target, bool(switched_on))
+def _cast(value: Any, device_type: str, dtype: tt.dtype) -> Any:
+    """Return a value with the floating tensors in it, those of float64 excepted, in another dtype."""
+    if isinstance(value, tt.Tensor):
+        taken = (
+            value.is_floating_point() and value.dtype is not tt.float64 and value.device.type == device_type
+        )
+        return value.to(dtype) if taken else value
+    if isinstance(value, Mapping):
+        return {
+            _cast(key, device_type, dtype): _cast(each, device_type, dtype) for key, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        values = [_cast(each, device_type, dtype) for each in value]
+        return values if isinstance(value, list) else tuple(values)
+    return value

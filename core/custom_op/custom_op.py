@@ -20,6 +20,7 @@ from tt.core.dispatch.registry.tables import Form
 from tt.core.dispatch.resolve.operators import make_operator
 from tt.core.errors import ArgumentError, UnknownOpError
 from tt.core.schema.model import OpDefinition
+from tt.core.types.dtype import dtype as Dtype
 
 __all__ = ["CustomOp", "make_op", "replace_op"]
 
@@ -416,6 +417,10 @@ class CustomOp(DescribedOverload):
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
         """Add a batching rule: PyTorch's name of `vmap`."""
         return self.vmap(func)
+
+    def register_autocast(self, device_type: str, cast_inputs: Dtype | str) -> None:
+        """Say how autocast chooses the operator's precision: see `tt.library.register_autocast`."""
+        self._keep(parts.add_autocast, parts.add_autocast(self.operator, device_type, cast_inputs))
 
     @overload
     def register_tt_dispatch(

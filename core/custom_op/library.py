@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from tt.core.types.dtype import dtype as Dtype
+
 __all__ = [
     "Library",
     "define",
     "impl",
     "impl_abstract",
+    "register_autocast",
     "register_autograd",
     "register_fake",
     "register_kernel",
@@ -518,6 +521,38 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
             [2.]])
     """
     return _registration(op, lambda operator, f: [parts.add_vmap(operator, f)], func, lib)
+
+
+def register_autocast(
+    op: Any, device_type: str, cast_inputs: Dtype | str, /, *, lib: Library | None = None
+) -> None:
+    """Say how autocast chooses the precision of an operator on devices of a type.
+
+    Parameters
+    ----------
+    op : str or operator
+        For instance "acme::twice".
+    device_type : str
+        For instance "cpu".
+    cast_inputs : dtype or str
+        The dtype to which the floating tensors among the arguments are cast, float64 excepted; or a policy of the
+        schema: "lower", "float32", "widest", "set_dtype", "refuse", "lower_result", "whole", "none".
+    lib : Library, optional
+        Undoes it with its other registrations.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt import library
+    >>> with library.scoped():
+    ...     library.define("doc::twice", "(Tensor x) -> Tensor")
+    ...     library.impl("doc::twice", "cpu", lambda x: x + x)
+    ...     library.register_autocast("doc::twice", "cpu", "lower")
+    ...     with tt.autocast("cpu"):
+    ...         tt.ops.doc.twice(tt.ones(1)).dtype
+    tt.bfloat16
+    """
+    _with(lib, parts.add_autocast(parts.operator_of(op), device_type, cast_inputs))
 
 
 def register_tt_dispatch(

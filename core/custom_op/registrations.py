@@ -21,20 +21,24 @@ from tt.core.dispatch.registry.tables import CompositeTable, Form, KernelTable
 from tt.core.dispatch.resolve.kernels import wrong_parameters
 from tt.core.errors import (
     ArgumentError,
+    ChoiceError,
     DuplicateRegistrationError,
     KernelContractError,
+    UnknownNameError,
     describe,
     did_you_mean,
 )
-from tt.core.schema.model import Signature
+from tt.core.schema.model import AUTOCAST, Signature
 from tt.core.shapes import ShapeRule, find_rule
 from tt.core.tensor.tensor import Tensor, answers_operators, wrap
 from tt.core.types.device import Device
 from tt.core.types.dtype import DTYPES
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.user_warnings import warn_user
 
 __all__ = [
     "WITHOUT_GRADIENT",
+    "add_autocast",
     "add_backward",
     "add_composite",
     "add_fake",
@@ -423,6 +427,43 @@ def _add_checked(operator: Operator, formula: Any) -> RegistrationHandle:
 def add_vmap(operator: Operator, function: Function) -> RegistrationHandle:
     """Add a batching rule: `function(info, in_dims, *args)` returns (result, its dim)."""
     return named(REGISTRY.add(_Batching(operator.name, function)), f"vmap of {operator.name}")
+
+
+class _Autocast:
+    """The policy of one operator on devices of a type, for the layer that takes policies of autocast."""
+
+    def __init__(self, op: str, device_type: str, policy: str | Dtype) -> None:
+        self.layer = plugins().layer_of("autocast policy")
+        self.policies = {op: {device_type: policy}}
+
+
+def add_autocast(operator: Operator, device_type: str, policy: str | Dtype) -> RegistrationHandle:
+    """Add how autocast chooses the precision of an operator on devices of a type: a word of the schema, or a dtype.
+
+    Raises
+    ------
+    ArgumentError
+        If the policy is neither, or if the device type is no text.
+    ChoiceError
+        For a word that is no policy, or that does not fit the operator.
+    UnknownNameError
+        When no backend has devices of the type.
+    """
+    name = "register_autocast"
+    if not isinstance(device_type, str):
+        raise ArgumentError(name, f"argument 'device_type' must be str, not {describe(device_type)}")
+    if device_type not in REGISTRY.device_types():
+        raise UnknownNameError("device", device_type, REGISTRY.device_types())
+    if isinstance(policy, str):
+        words = [word for word in AUTOCAST if word != "set_dtype" or operator.dtype_at >= 0]
+        if policy not in words:
+            raise ChoiceError(
+                name, f"{policy!r} is no policy for {operator.name}; there are: {', '.join(words)}"
+            )
+    elif not isinstance(policy, Dtype):
+        raise ArgumentError(name, f"argument 'cast_inputs' must be dtype or str, not {describe(policy)}")
+    table = _Autocast(operator.name, device_type, policy)
+    return named(REGISTRY.add(table), f"autocast of {operator.name} on {device_type}")
 
 
 def add_tt_dispatch(operator: Operator, kind: Any, function: Function) -> RegistrationHandle:

@@ -197,7 +197,7 @@ class RNNBase(Module):
     def check_input(self, input: tt.Tensor, batch_sizes: tt.Tensor | None) -> None:
         """Raise unless the input has the layer's dtype, dimensions and features."""
         weight = getattr(self, self._flat_weights_names[0])
-        if input.dtype != weight.dtype:
+        if input.dtype != weight.dtype and not tt.is_autocast_enabled(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
                 f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"

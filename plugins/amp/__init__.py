@@ -1,0 +1,1 @@
+"""Automatic mixed precision: operators choose the precision in which they compute."""

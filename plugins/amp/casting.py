@@ -1,0 +1,129 @@
+"""What a call costs in autocast: the rule that casts the tensors of a call and makes it again below.
+
+This is a hot module: plain Python that Cython compiles with the C types of `casting.pxd`.
+
+Note [Kept casts]
+-----------------
+A parameter takes part in many calls of a block, and its cast is kept until the outermost block ends.  It is kept with
+the version of the parameter: a change in place inside of the block is seen.  It is made with recording switched on: a
+forward pass under `no_grad` must not leave a cast without history to a later one that needs it.  In inference mode
+nothing is recorded, so nothing is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tt.core.dispatch.call.cached_call import LayerRule
+from tt.core.library import ALL_DTYPES, KEYS, STATE, dtype, ops, to_dtype
+from tt.core.tensor.base import TensorBase
+from tt.plugins.amp.state import AUTOCAST
+
+if TYPE_CHECKING:
+    from tt.core.library import Operator
+
+__all__ = ["FLOAT32", "CastRule"]
+
+FLOAT32: Final = to_dtype("float32")
+CAST: Final = frozenset(each for each in ALL_DTYPES if each.is_floating_point and each.name != "float64")
+"""The dtypes of the tensors that are cast: float64, integers and complex numbers stay."""
+
+
+class CastRule(LayerRule):
+    """Casts the tensors of a call to the precision of autocast, and makes it again below.
+
+    Parameters
+    ----------
+    operator : Operator
+        The called operator.
+    device_type : str
+        Only tensors on devices of this type are cast.
+    precision : dtype
+        That of autocast.
+    """
+
+    operator: Any
+    overload: Any
+    device: int
+    transform: int
+    device_type: str
+    precision: Any
+    positions: tuple[int, ...]
+
+    def __init__(self, operator: Operator, device_type: str, precision: dtype) -> None:
+        self.operator = operator
+        self.overload = operator.overload("functional")
+        self.device = KEYS.bit("device", device_type)
+        self.transform = KEYS.bit("layer", "transform")
+        self.device_type = device_type
+        self.precision = precision
+        self.positions = tuple([i for i, a in enumerate(operator.arguments) if a.type.is_tensor])
+
+    def call(self, cached: Any, args: tuple[Any, ...]) -> Any:
+        """Make the call with its tensors cast."""
+        suspended = STATE.suspend()
+        try:
+            return self.overload.dispatch(self.converted(args))
+        finally:
+            STATE.resume(suspended)
+
+    def converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments with which the call is made below."""
+        return self.cast_all(args, self.precision)
+
+    def takes(self, value: Any) -> bool:
+        """Return whether a value is a tensor that is cast."""
+        if not isinstance(value, TensorBase):
+            return False
+        tensor = value
+        return tensor._keys & self.device != 0 and tensor._spec.dtype in CAST
+
+    def cast_all(self, args: tuple[Any, ...], target: Any) -> tuple[Any, ...]:
+        """Return the arguments with their tensors in another dtype."""
+        values = list(args)
+        for position in self.positions:
+            value = values[position]
+            if isinstance(value, TensorBase):
+                values[position] = self.cast(value, target)
+            elif type(value) is list or type(value) is tuple:
+                values[position] = [self.cast(each, target) for each in value]
+        return tuple(values)
+
+    def cast(self, value: Any, target: Any) -> Any:
+        """Return a tensor in another dtype, or what is not cast as it is."""
+        if not isinstance(value, TensorBase):
+            return value
+        tensor = value
+        source = tensor._spec.dtype
+        if source is target or tensor._keys & self.device == 0 or source not in CAST:
+            return tensor
+        if source is FLOAT32 and target is self.precision:
+            kept = AUTOCAST.casts.get(id(tensor))
+            if kept is not None and kept[0] is tensor and kept[2] is target and kept[1] == tensor._version:
+                return kept[3]
+            if self.is_kept(tensor):
+                return self.kept_cast(tensor, target)
+        return ops._to_copy(tensor, dtype=target)
+
+    def is_kept(self, tensor: Any) -> bool:
+        """Return whether the cast of a tensor is kept: that of a parameter, outside of transforms."""
+        return bool(
+            AUTOCAST.caches
+            and AUTOCAST.nesting > 0
+            and tensor._keys & self.transform == 0
+            and tensor.requires_grad
+            and tensor.is_leaf
+            and not tensor._is_view()
+        )
+
+    def kept_cast(self, tensor: Any, target: Any) -> Any:
+        """Return the cast of a parameter; see Note [Kept casts]."""
+        from tt.plugins.autograd.record.modes import (
+            enable_grad,  # which has a tensor that requires a gradient
+        )
+
+        with enable_grad():
+            result = ops._to_copy(tensor, dtype=target)
+        if result.requires_grad:
+            AUTOCAST.casts[id(tensor)] = tensor, tensor._version, target, result
+        return result

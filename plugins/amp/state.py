@@ -1,0 +1,82 @@
+"""The settings of each thread for autocast: where it is on, the precisions, and the casts that are kept.
+
+Where it is on is the setting of an ambient layer, (device type, precision) pairs, because the dispatcher caches calls
+by it; the rest is read when a cast is made or a program asks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tt.core.library import REGISTRY, STATE, Carried, dtype, errors, to_dtype
+
+__all__ = ["AUTOCAST", "LAYER", "AutocastState", "Setting", "autocast_dtypes"]
+
+LAYER: Final = "autocast"
+
+Setting = tuple[tuple[str, dtype], ...]
+
+
+class AutocastState(Carried):
+    """The settings of one thread.
+
+    Attributes
+    ----------
+    dtypes : dict
+        Device type -> the precision that the thread chose.
+    caches : bool
+        Whether casts of parameters are kept.
+    nesting : int
+        How many blocks of autocast there are around the thread's calls.
+    casts : dict
+        The identity of a tensor -> the tensor, its version, a dtype, and the tensor in this dtype.
+    """
+
+    def __init__(self) -> None:
+        self.dtypes: dict[str, dtype] = {}
+        self.caches = True
+        self.nesting = 0
+        self.casts: dict[int, tuple[Any, int, dtype, Any]] = {}
+
+    def dtype_of(self, device_type: str) -> dtype:
+        """Return the precision on devices of a type, whether autocast is on there or not."""
+        chosen = self.dtypes.get(device_type)
+        return autocast_dtypes(device_type)[0] if chosen is None else chosen
+
+    def set_dtype(self, device_type: str, precision: dtype) -> None:
+        """Choose the precision on devices of a type."""
+        self.dtypes[device_type] = precision
+        if self.is_on(device_type):
+            self.switch(device_type, True)
+
+    def is_on(self, device_type: str) -> bool:
+        """Return whether calls of this thread on devices of a type meet autocast."""
+        return device_type in dict(STATE.ambient_settings().get(LAYER, ()))
+
+    def switch(self, device_type: str, on: bool) -> None:
+        """Switch autocast on or off for devices of a type."""
+        settings, suspended = STATE.ambient_here()
+        if suspended:  # inside of a rule: what is switched on here is all that there is
+            settings = {}
+        pairs: Setting = tuple([pair for pair in settings.get(LAYER, ()) if pair[0] != device_type])
+        if on:
+            pairs = (*pairs, (device_type, self.dtype_of(device_type)))
+            if len(pairs) > 1:
+                pairs = tuple(sorted(pairs, key=lambda pair: pair[0]))
+        others = {name: value for name, value in settings.items() if name != LAYER}
+        STATE.set_ambient({**others, LAYER: pairs} if pairs else others)
+
+
+AUTOCAST: Final = AutocastState()
+"""The settings of the calling thread."""
+
+# What PyTorch computes in on devices for which tt has no backend.
+_OTHERS: Final = {"xla": ("bfloat16", "float16"), "hpu": ("bfloat16", "float16")}
+
+
+def autocast_dtypes(device_type: str) -> tuple[dtype, ...]:
+    """Return the precisions to which autocast lowers on devices of a type, the usual one first; none: it has none."""
+    try:
+        return REGISTRY.backend(device_type).autocast_dtypes
+    except errors.UnknownNameError:
+        return tuple(to_dtype(name) for name in _OTHERS.get(device_type, ("float16", "bfloat16")))
