@@ -239,7 +239,8 @@ def test_every_shape_rule_that_is_described_exists(pages):
 PAGES = {
     "nn": ("nn", "nn.attention", "nn.attention.bias", "nn.init", "nn.parameter", "nn.utils", "nn.utils.rnn",
            "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune", "nn.utils.stateless",
-           "amp", "compiler", "jit"),
+           "compiler", "jit"),
+    "amp": ("amp", "cpu.amp", "cuda.amp"),
     "processes": ("multiprocessing", "futures"),
     "distributed": ("distributed", "distributed.nn"),
     "surface": ("random", "quasirandom", "hub", "storage", "types", "utils.benchmark", "utils.collect_env",
@@ -256,6 +257,7 @@ GENERAL = (
     "quantized",
     "cuda",
     "nn",
+    "amp",
     "optim",
     "distributions",
     "distributed",

@@ -44,7 +44,9 @@ def made(module: ModuleType, name: str, **options: Any) -> Any:
 
 
 def test_every_program_is_tested() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "hogwild"} == set(PROGRAMS)
+    assert {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "hogwild", "mixed_precision"} == set(
+        PROGRAMS
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,31 @@ def test_four_processes_train_one_model(seed: int, steps: int) -> None:
     assert hogwild.train(model, steps, seed) == [0, 0, 0, 0]
     assert hogwild.accuracy(model) > (max(before, 0.25) + 0.2 if steps < 100 else 0.85)
     assert all(p.is_shared() and p.grad is None for p in model.parameters())
+
+
+def test_training_in_float16_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(tmp_path: Path) -> None:
+    make = program("mixed_precision").Training
+    tt.manual_seed(0)
+    training = make()
+    first = training.run(30)
+    training.save(tmp_path / "checkpoint.pt")
+    expected = training.run(20)
+    tt.manual_seed(1)
+    resumed = make()
+    resumed.load(tmp_path / "checkpoint.pt")
+    assert resumed.run(20) == expected and resumed.step == 50
+    assert resumed.scaler.get_scale() == training.scaler.get_scale() <= 2.0**20
+    assert np.mean(expected[-5:]) < np.mean(first[:5])
+
+
+@pytest.mark.torch
+def test_it_starts_as_in_pytorch() -> None:
+    pytest.importorskip("torch")
+    theirs, ours = with_torch("mixed_precision").Training(), program("mixed_precision").Training()
+    state = {key: tt.from_numpy(value.numpy()) for key, value in theirs.model.state_dict().items()}
+    ours.model.load_state_dict(state)
+    np.testing.assert_allclose(ours.run(5), theirs.run(5), rtol=2e-3)  # float16 has 11 bits
+    assert ours.scaler.state_dict() == theirs.scaler.state_dict()
 
 
 @pytest.mark.exhaustive
