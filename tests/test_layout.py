@@ -58,6 +58,7 @@ TESTED_ELSEWHERE: Final = {
     "backends/cuda/memory/memory.py": "tests/backends/cuda/memory/test_allocator.py",
     "backends/cuda/runtime/{device_asserts,graph_random}.py": "tests/backends/cuda/emulated, test_indexing.py",
     "backends/cuda/runtime/{graphed_callables,profiling,settings}.py": "tests/backends/cuda: runtime, test_products.py",
+    "plugins/amp/{casting,plugin,state}.py": "the layer, which is made of them: tests/plugins/amp/test_layer.py",
     "cli/*/{app,options,facts}.py": "groups, options and rows of the commands that tests/cli runs",
     "cli/{help,options}.py": "the commands that tests/cli runs",
     "core/compiled.py": "tests/packaging/test_compiled.py, which compiles",

@@ -8,8 +8,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import tt
 from tt.amp.autocast_state import is_autocast_enabled, is_available, require_autocast
-from tt.core.library import Block
-from tt.errors import UnsupportedError
+from tt.core.library import STATE, Block
+from tt.errors import ArgumentError, UnsupportedError
 from tt.library import warn_user
 from tt.plugins.amp.state import AUTOCAST, autocast_dtypes
 
@@ -43,6 +43,8 @@ class autocast(Block):  # noqa: N801 - PyTorch's name
     ------
     ValueError
         If `device_type` is no string.
+    TypeError
+        If `dtype` is no dtype.
     RuntimeError
         If there is no such device, or if it has no autocast.
 
@@ -74,26 +76,34 @@ class autocast(Block):  # noqa: N801 - PyTorch's name
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         require_autocast(device_type)
+        if dtype is not None and not isinstance(dtype, tt.dtype):
+            raise ArgumentError("autocast", f"argument 'dtype' must be dtype, not {type(dtype).__name__}")
         self.device = device_type
         self.fast_dtype = AUTOCAST.dtype_of(device_type) if dtype is None else dtype
-        self.cache_enabled = AUTOCAST.caches if cache_enabled is None else cache_enabled
+        self.cache_enabled = AUTOCAST.here.caches if cache_enabled is None else cache_enabled
         self.enabled = enabled and _may_enable(device_type, self.fast_dtype)
 
-    def _look(self) -> tuple[bool, dict[str, tt.dtype], bool, int]:
-        return AUTOCAST.is_on(self.device), AUTOCAST.dtypes, AUTOCAST.caches, AUTOCAST.nesting
+    def _look(self) -> tuple[Any, bool, dict[str, tt.dtype], bool, int]:
+        here = AUTOCAST.here
+        return STATE.ambient_here(), AUTOCAST.is_on(self.device), here.dtypes, here.caches, here.nesting
 
     def _begin(self) -> autocast:
-        AUTOCAST.dtypes = {**AUTOCAST.dtypes, self.device: self.fast_dtype}
-        AUTOCAST.caches = self.cache_enabled
-        AUTOCAST.nesting += 1
+        here = AUTOCAST.here
+        here.dtypes = {**here.dtypes, self.device: self.fast_dtype}
+        here.caches = self.cache_enabled
+        here.nesting += 1
         AUTOCAST.switch(self.device, self.enabled)
         return self
 
-    def _end(self, before: tuple[bool, dict[str, tt.dtype], bool, int]) -> None:
-        on, AUTOCAST.dtypes, AUTOCAST.caches, AUTOCAST.nesting = before
-        if before[3] == 0:
-            AUTOCAST.casts = {}
-        AUTOCAST.switch(self.device, on)
+    def _end(self, before: tuple[Any, bool, dict[str, tt.dtype], bool, int]) -> None:
+        here = AUTOCAST.here
+        ambient, on, here.dtypes, here.caches, here.nesting = before
+        if here.nesting == 0:
+            here.casts = {}
+        if ambient[1]:  # inside of a rule, which goes on without autocast
+            STATE.set_ambient(*ambient)
+        else:
+            AUTOCAST.switch(self.device, on)
 
     def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         """Make a function that runs in the block."""

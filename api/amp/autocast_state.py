@@ -166,7 +166,7 @@ def is_autocast_cache_enabled() -> bool:
     >>> tt.is_autocast_cache_enabled()
     True
     """
-    return AUTOCAST.caches
+    return AUTOCAST.here.caches
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
@@ -181,7 +181,7 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
         raise ArgumentError(
             "set_autocast_cache_enabled", f"enabled must be a bool (got a {type(enabled).__name__})"
         )
-    AUTOCAST.caches = enabled
+    AUTOCAST.here.caches = enabled
 
 
 def clear_autocast_cache() -> None:
@@ -192,7 +192,7 @@ def clear_autocast_cache() -> None:
     >>> import tt
     >>> tt.clear_autocast_cache()
     """
-    AUTOCAST.casts = {}
+    AUTOCAST.here.casts = {}
 
 
 def autocast_increment_nesting() -> int:
@@ -204,8 +204,8 @@ def autocast_increment_nesting() -> int:
     >>> tt.autocast_increment_nesting(), tt.autocast_decrement_nesting()
     (1, 0)
     """
-    AUTOCAST.nesting += 1
-    return AUTOCAST.nesting
+    AUTOCAST.here.nesting += 1
+    return AUTOCAST.here.nesting
 
 
 def autocast_decrement_nesting() -> int:
@@ -217,8 +217,8 @@ def autocast_decrement_nesting() -> int:
     >>> tt.autocast_increment_nesting(), tt.autocast_decrement_nesting()
     (1, 0)
     """
-    AUTOCAST.nesting -= 1
-    return AUTOCAST.nesting
+    AUTOCAST.here.nesting -= 1
+    return AUTOCAST.here.nesting
 
 
 # --- of one device type, which PyTorch has deprecated --------------------------------------------------------------

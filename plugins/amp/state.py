@@ -6,6 +6,7 @@ by it; the rest is read when a cast is made or a program asks.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any, Final
 
 from tt.core.library import REGISTRY, STATE, Carried, dtype, errors, to_dtype
@@ -17,8 +18,8 @@ LAYER: Final = "autocast"
 Setting = tuple[tuple[str, dtype], ...]
 
 
-class AutocastState(Carried):
-    """The settings of one thread.
+class ThreadSettings:
+    """What one thread has set for autocast, besides where it is on.
 
     Attributes
     ----------
@@ -32,38 +33,65 @@ class AutocastState(Carried):
         The identity of a tensor -> the tensor, its version, a dtype, and the tensor in this dtype.
     """
 
+    __slots__ = ("caches", "casts", "dtypes", "nesting")
+
     def __init__(self) -> None:
         self.dtypes: dict[str, dtype] = {}
         self.caches = True
         self.nesting = 0
         self.casts: dict[int, tuple[Any, int, dtype, Any]] = {}
 
+
+class AutocastState(Carried):
+    """The settings of the calling thread, in one object: each look at thread-local state costs 50 ns."""
+
+    def __init__(self) -> None:
+        self.here = ThreadSettings()
+
+    @property
+    def caches(self) -> bool:
+        """Whether this thread keeps casts of parameters."""
+        return self.here.caches
+
+    @property
+    def nesting(self) -> int:
+        """How many blocks of autocast there are around this thread's calls."""
+        return self.here.nesting
+
+    @property
+    def casts(self) -> dict[int, tuple[Any, int, dtype, Any]]:
+        """The casts that this thread keeps."""
+        return self.here.casts
+
     def dtype_of(self, device_type: str) -> dtype:
         """Return the precision on devices of a type, whether autocast is on there or not."""
-        chosen = self.dtypes.get(device_type)
+        chosen = self.here.dtypes.get(device_type)
         return autocast_dtypes(device_type)[0] if chosen is None else chosen
 
     def set_dtype(self, device_type: str, precision: dtype) -> None:
         """Choose the precision on devices of a type."""
-        self.dtypes[device_type] = precision
+        self.here.dtypes = {**self.here.dtypes, device_type: precision}
         if self.is_on(device_type):
             self.switch(device_type, True)
 
     def is_on(self, device_type: str) -> bool:
         """Return whether calls of this thread on devices of a type meet autocast."""
-        return device_type in dict(STATE.ambient_settings().get(LAYER, ()))
+        settings = STATE.ambient_settings()
+        return bool(settings) and device_type in dict(settings.get(LAYER, ()))
 
     def switch(self, device_type: str, on: bool) -> None:
         """Switch autocast on or off for devices of a type."""
         settings, suspended = STATE.ambient_here()
-        if suspended:  # inside of a rule: what is switched on here is all that there is
-            settings = {}
+        if not settings or suspended:  # inside of a rule, what is switched on is all that there is
+            if on:
+                STATE.set_ambient({LAYER: ((device_type, self.dtype_of(device_type)),)})
+            return
         pairs: Setting = tuple([pair for pair in settings.get(LAYER, ()) if pair[0] != device_type])
         if on:
-            pairs = (*pairs, (device_type, self.dtype_of(device_type)))
-            if len(pairs) > 1:
-                pairs = tuple(sorted(pairs, key=lambda pair: pair[0]))
-        others = {name: value for name, value in settings.items() if name != LAYER}
+            pairs = tuple(sorted((*pairs, (device_type, self.dtype_of(device_type))), key=itemgetter(0)))
+        others = (
+            {name: value for name, value in settings.items() if name != LAYER} if len(settings) > 1 else {}
+        )
         STATE.set_ambient({**others, LAYER: pairs} if pairs else others)
 
 

@@ -25,7 +25,7 @@ NAMES: Final = (
 OF_LISTS: Final = ("add", "add_", "addcdiv_", "addcmul_", "lerp_", "mul", "mul_", "sqrt", "sqrt_")
 """Those of them that exist for lists."""
 
-Operand: TypeAlias = tt.Tensor | list[tt.Tensor]
+Operand: TypeAlias = "tt.Tensor | list[tt.Tensor]"
 """What a formula computes with: a tensor, or one for each parameter."""
 
 

@@ -191,6 +191,7 @@ def test_threads_have_settings_of_their_own() -> None:
 @pytest.mark.parametrize(
     "call",
     [
+        lambda: tt.autocast("cpu", dtype="bfloat16"),  # type: ignore[arg-type]
         lambda: tt.set_autocast_dtype("cpu", "float16"),  # type: ignore[arg-type]
         lambda: tt.set_autocast_dtype(3, tt.float16),  # type: ignore[arg-type]
         lambda: tt.get_autocast_dtype(None),  # type: ignore[arg-type]

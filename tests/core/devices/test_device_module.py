@@ -30,7 +30,7 @@ def test_the_cpu_answers_with_the_defaults() -> None:
 
 
 def test_a_module_has_every_name_and_no_other() -> None:
-    assert sorted(tt.cpu.__all__) == sorted((*FUNCTIONS, "get_capabilities")) and set(FUNCTIONS) < set(
+    assert sorted(tt.cpu.__all__) == sorted((*FUNCTIONS, "amp", "get_capabilities")) and set(FUNCTIONS) < set(
         tt.cuda.__all__
     )
     for name in FUNCTIONS:

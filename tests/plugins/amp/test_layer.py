@@ -350,3 +350,24 @@ def test_every_policy_of_the_schema_has_a_rule() -> None:
     assert set(RULES) == set(WORDS) - {"none"}
     used = {d.autocast_policy(kind) for d in REGISTRY.definitions() for kind in ("cpu", "cuda")}
     assert used == {*RULES, ""}
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_block_inside_of_an_operator_with_a_policy_ends_with_it(enabled: bool) -> None:
+    seen = []
+    x = tt.ones(2, 2)
+    with scoped():
+
+        @custom_op("amp_test::inside", mutates=())
+        def inside(x: tt.Tensor) -> tt.Tensor:
+            with tt.autocast("cpu", dtype=tt.float16, enabled=enabled):
+                seen.append((x.float() @ x.float()).dtype)
+            seen.append((x.float() @ x.float()).dtype)
+            return x * 1
+
+        inside.register_autocast("cpu", "lower")
+        with tt.autocast("cpu"):
+            assert tt.ops.amp_test.inside(x).dtype is tt.bfloat16
+            assert (x @ x).dtype is tt.bfloat16 and tt.is_autocast_enabled("cpu")
+    assert seen == [tt.float16 if enabled else tt.float32, tt.float32]
+    assert not tt.is_autocast_enabled("cpu")

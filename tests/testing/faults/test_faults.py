@@ -52,8 +52,8 @@ def test_there_are_faults_of_every_kind_and_each_has_a_name_of_its_own() -> None
     assert named <= set(CHECKS)
     # `composite` compares composites with kernels, and both are the CPU's here; `laws` repeats for the words of the
     # schema what other checks see, too, and has tests of its own.  What `identity` and `training` see goes wrong above
-    # the kernels, in the values that a layer hands on; they have tests of their own.
-    assert set(CHECKS) - named == {"composite", "identity", "laws", "training"}
+    # the kernels, in the values that a layer hands on; `absent` runs no kernel.  They have tests of their own.
+    assert set(CHECKS) - named == {"absent", "composite", "identity", "laws", "training"}
 
 
 @pytest.mark.usefixtures("backend")
