@@ -114,7 +114,8 @@ class WholeRule(PolicyRule):
 class GivenDtypeRule(PolicyRule):
     """Computes in a dtype that was registered for the operator."""
 
-    policy = "a dtype"
+    def __str__(self) -> str:
+        return f"registered for autocast: {self.precision}"
 
 
 RULES: Final[dict[str, type[PolicyRule]]] = {

@@ -15,9 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from tt.core.library import (
-    STATE as DISPATCH,
-)
+from tt.core.library import STATE as DISPATCH
 from tt.core.library import (
     Block,
     Carried,
