@@ -75,7 +75,14 @@ def eligible_kernels(
         served.append(EligibleKernel(registration, upcast, ranks[index], preferred))
     if compute is complex32 and not all(s.upcast for s in served):
         served = [s for s in served if not s.upcast]
-    return sorted(served, key=lambda s: s.rank)
+
+    def order(eligible: EligibleKernel) -> tuple[Any, ...]:
+        # The first kernel decides whether the call casts: one that takes a half dtype as it is goes before one that
+        # needs float32, whichever was registered first, unless a plugin says that its kernel takes the place of others.
+        kernel = eligible.registration.kernel
+        return eligible.rank, -kernel.priority, not kernel.override, eligible.upcast
+
+    return sorted(served, key=order)
 
 
 def refuse_ties(operator: Operator, ranked: list[tuple[tuple[int, ...], EligibleKernel]]) -> None:

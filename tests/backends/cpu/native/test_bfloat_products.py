@@ -196,3 +196,13 @@ def test_operators_refuse_what_they_refuse_in_float32(one: tuple[int, ...], othe
     for dtype in (tt.float32, tt.bfloat16):
         with pytest.raises(tt.errors.ShapeError):
             tt.mm(tt.ones(one, dtype=dtype), tt.ones(other, dtype=dtype))
+
+
+@here
+@pytest.mark.parametrize("op", ["mm", "bmm", "matmul", "linear", "addmm"])
+def test_products_of_bfloat16_are_not_computed_in_float32(op: str) -> None:
+    count = 3 if op in ("linear", "addmm") else 2
+    resolution = tt.explain(op, ["cpu:bfloat16"] * count).resolution
+    kernel = next(candidate for candidate in resolution.candidates if candidate.taken)
+    assert "bfloat_products" in kernel.source
+    assert not resolution.casts

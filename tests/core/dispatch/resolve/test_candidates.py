@@ -156,3 +156,36 @@ def test_kernels_for_a_name_that_went_to_another_take_no_part_even_if_preferred(
     assert X.exp().item() == 1
     steps = tt.explain("exp", ["cpu:float32"]).steps()
     assert [s["reason"] for s in steps if "loser" in s["source"]] == ["device cpu is another's"]
+
+
+@pytest.mark.parametrize("first", ["direct", "wide"])
+def test_a_kernel_that_takes_a_half_dtype_serves_before_one_that_needs_float32_whatever_was_registered_first(
+    plugin, preferring, first
+):
+    table = KernelTable(device="cpu")
+    value = {"direct": 1000, "wide": 2000}
+    for name in (first, *(each for each in value if each != first)):
+        table.kernel(
+            "exp",
+            lambda self, name=name: np.full_like(self, value[name]),
+            takes=("self",),
+            dtypes=("bfloat16",) if name == "direct" else ("float32",),
+            half="same" if name == "direct" else "float32",
+        )
+    plugin("fast").add(table)
+    preferring(PreferenceRule(("fast",)))
+    assert X.bfloat16().exp().item() == 1000
+    assert X.exp().item() == 2000
+
+
+def test_a_kernel_that_takes_the_place_of_others_serves_half_dtypes_through_float32_too(plugin, preferring):
+    plugin("direct").add(kernels(1000, half="native"))
+    table = KernelTable(device="cpu")
+    table.kernel(
+        "exp", lambda self: np.full_like(self, 2000), takes=("self",), dtypes=("float32",), override=True
+    )
+    plugin("wide").add(table)
+    preferring(PreferenceRule(("direct", "wide"), "cuda"))
+    assert X.bfloat16().exp().item() == 1
+    preferring(PreferenceRule(("*",)), PreferenceRule(("wide",)))
+    assert X.bfloat16().exp().item() == 2000
