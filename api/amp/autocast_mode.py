@@ -17,6 +17,7 @@ __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+_Before = tuple[tuple[dict[str, Any], bool], dict[str, tt.dtype], bool, int]
 
 
 class autocast(Block):  # noqa: N801 - PyTorch's name
@@ -83,9 +84,9 @@ class autocast(Block):  # noqa: N801 - PyTorch's name
         self.cache_enabled = AUTOCAST.here.caches if cache_enabled is None else cache_enabled
         self.enabled = enabled and _may_enable(device_type, self.fast_dtype)
 
-    def _look(self) -> tuple[Any, bool, dict[str, tt.dtype], bool, int]:
+    def _look(self) -> _Before:
         here = AUTOCAST.here
-        return STATE.ambient_here(), AUTOCAST.is_on(self.device), here.dtypes, here.caches, here.nesting
+        return STATE.ambient_here(), here.dtypes, here.caches, here.nesting
 
     def _begin(self) -> autocast:
         here = AUTOCAST.here
@@ -95,15 +96,12 @@ class autocast(Block):  # noqa: N801 - PyTorch's name
         AUTOCAST.switch(self.device, self.enabled)
         return self
 
-    def _end(self, before: tuple[Any, bool, dict[str, tt.dtype], bool, int]) -> None:
+    def _end(self, before: _Before) -> None:
         here = AUTOCAST.here
-        ambient, on, here.dtypes, here.caches, here.nesting = before
+        ambient, here.dtypes, here.caches, here.nesting = before
         if here.nesting == 0:
             here.casts = {}
-        if ambient[1]:  # inside of a rule, which goes on without autocast
-            STATE.set_ambient(*ambient)
-        else:
-            AUTOCAST.switch(self.device, on)
+        AUTOCAST.restore(self.device, ambient)
 
     def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         """Make a function that runs in the block."""

@@ -98,7 +98,10 @@ def require_autocast(device_type: str) -> None:
 
 def is_available(device_type: str) -> bool:
     """Return whether a backend for devices of a type is installed, and lowers precisions."""
-    return device_type in tt.library.REGISTRY.device_types() and bool(autocast_dtypes(device_type))
+    try:
+        return bool(tt.library.REGISTRY.backend(device_type).autocast_dtypes)
+    except UnknownNameError:
+        return False
 
 
 def get_autocast_dtype(device_type: str) -> tt.dtype:

@@ -26,6 +26,13 @@ cdef class DispatchState:
     cdef dict _ambient_epochs
     @cython.locals(thread="long long", ambient=AmbientState)
     cpdef long long epoch_here(self) noexcept
+    @cython.locals(ambient=AmbientState)
+    cpdef dict ambient_settings(self)
+    @cython.locals(ambient=AmbientState)
+    cpdef tuple ambient_here(self)
+    @cython.locals(ambient=AmbientState)
+    cpdef _look_around(self)
+    cpdef long long _number_of(self, tuple pairs)
     @cython.locals(thread="long long", ambient=AmbientState)
     cpdef bint suspend(self)
     @cython.locals(thread="long long", ambient=AmbientState)

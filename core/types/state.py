@@ -146,6 +146,8 @@ class DispatchState:
         thread = thread_ident.this_thread()
         if self.ambient_thread == thread:
             return self.ambient_epoch
+        if self.ambient_thread != 0:  # another thread is the only one that has settings
+            return self.epoch
         ambient = self._ambients.get(thread)
         return self.epoch if ambient is None else ambient.epoch
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.call.cached_call import LayerRule
-from tt.core.library import ALL_DTYPES, KEYS, STATE, dtype, ops, to_dtype
+from tt.core.library import ALL_DTYPES, KEYS, STATE, dtype, to_dtype
 from tt.core.tensor.base import TensorBase
 from tt.plugins.amp.state import AUTOCAST
 
@@ -49,6 +49,9 @@ class CastRule(LayerRule):
     device_type: str
     precision: Any
     positions: tuple[int, ...]
+    recorded: int
+    copy: Any
+    rest: tuple[Any, ...]
 
     def __init__(self, operator: Operator, device_type: str, precision: dtype) -> None:
         self.operator = operator
@@ -57,6 +60,9 @@ class CastRule(LayerRule):
         self.transform = KEYS.bit("layer", "transform")
         self.device_type = device_type
         self.precision = precision
+        self.recorded = KEYS.bit("layer", "autograd")
+        self.copy = operator.registry.overload("_to_copy")
+        self.rest = tuple(operator.registry.operator("_to_copy").defaults[2:])
         self.positions = tuple([i for i, a in enumerate(operator.arguments) if a.type.is_tensor])
 
     def call(self, cached: Any, args: tuple[Any, ...]) -> Any:
@@ -80,17 +86,20 @@ class CastRule(LayerRule):
 
     def cast_all(self, args: tuple[Any, ...], target: Any) -> tuple[Any, ...]:
         """Return the arguments with their tensors in another dtype."""
+        casts = (
+            AUTOCAST.here.casts
+        )  # once a call: a look at thread-local state costs as much as one in the dict
         values = list(args)
         for position in self.positions:
             value = values[position]
             if isinstance(value, TensorBase):
-                values[position] = self.cast(value, target)
+                values[position] = self.cast(value, target, casts)
             elif type(value) is list or type(value) is tuple:
-                values[position] = [self.cast(each, target) for each in value]
+                values[position] = [self.cast(each, target, casts) for each in value]
         return tuple(values)
 
-    def cast(self, value: Any, target: Any) -> Any:
-        """Return a tensor in another dtype, or what is not cast as it is."""
+    def cast(self, value: Any, target: Any, casts: dict[int, Any]) -> Any:
+        """Return a tensor in another dtype, by the kept casts where it has one, or what is not cast as it is."""
         if not isinstance(value, TensorBase):
             return value
         tensor = value
@@ -98,32 +107,31 @@ class CastRule(LayerRule):
         if source is target or tensor._keys & self.device == 0 or source not in CAST:
             return tensor
         if source is FLOAT32 and target is self.precision:
-            kept = AUTOCAST.casts.get(id(tensor))
+            kept = casts.get(id(tensor))
             if kept is not None and kept[0] is tensor and kept[2] is target and kept[1] == tensor._version:
                 return kept[3]
-            if self.is_kept(tensor):
-                return self.kept_cast(tensor, target)
-        return ops._to_copy(tensor, dtype=target)
+            # Outside of transforms, what requires a gradient and is no view may be a parameter.
+            if (
+                tensor._keys & self.recorded != 0
+                and tensor._keys & self.transform == 0
+                and tensor._root is None
+            ):
+                return self.cast_recorded(tensor, target)
+        return self.copy.dispatch((tensor, target, *self.rest))
 
-    def is_kept(self, tensor: Any) -> bool:
-        """Return whether the cast of a tensor is kept: that of a parameter, outside of transforms."""
-        return bool(
-            AUTOCAST.caches
-            and AUTOCAST.nesting > 0
-            and tensor._keys & self.transform == 0
-            and tensor.requires_grad
-            and tensor.is_leaf
-            and not tensor._is_view()
-        )
+    def cast_recorded(self, tensor: Any, target: Any) -> Any:
+        """Return the cast of a tensor that requires a gradient; that of a leaf is kept: see Note [Kept casts]."""
+        here = AUTOCAST.here
+        if not here.caches or here.nesting <= 0 or not tensor.is_leaf:
+            return self.copy.dispatch((tensor, target, *self.rest))
+        # A tensor that requires a gradient has loaded them; casting alone does not need autograd.
+        from tt.plugins.autograd.record.modes import enable_grad, is_grad_enabled
 
-    def kept_cast(self, tensor: Any, target: Any) -> Any:
-        """Return the cast of a parameter; see Note [Kept casts]."""
-        from tt.plugins.autograd.record.modes import (
-            enable_grad,  # which has a tensor that requires a gradient
-        )
-
-        with enable_grad():
-            result = ops._to_copy(tensor, dtype=target)
+        if is_grad_enabled():  # as nearly always: a block would take as long as the cast
+            result = self.copy.dispatch((tensor, target, *self.rest))
+        else:
+            with enable_grad():
+                result = self.copy.dispatch((tensor, target, *self.rest))
         if result.requires_grad:
-            AUTOCAST.casts[id(tensor)] = tensor, tensor._version, target, result
+            here.casts[id(tensor)] = tensor, tensor._version, target, result
         return result

@@ -97,7 +97,7 @@ class LowerResultRule(PolicyRule):
     def call(self, cached: Any, args: tuple[Any, ...]) -> Any:
         suspended = STATE.suspend()
         try:
-            return self.cast(self.overload.dispatch(args), self.precision)
+            return self.cast(self.overload.dispatch(args), self.precision, {})
         finally:
             STATE.resume(suspended)
 

@@ -94,6 +94,23 @@ class AutocastState(Carried):
         )
         STATE.set_ambient({**others, LAYER: pairs} if pairs else others)
 
+    def restore(self, device_type: str, before: tuple[dict[str, Any], bool]) -> None:
+        """Go back to what `STATE.ambient_here()` returned before autocast was switched for devices of a type."""
+        settings, suspended = before
+        now, _ = STATE.ambient_here()
+        if suspended or (_names_only(settings, device_type) and _names_only(now, device_type)):
+            STATE.set_ambient(settings, suspended)
+        else:  # what the block has set for other devices stays
+            self.switch(device_type, device_type in dict(settings.get(LAYER, ())))
+
+
+def _names_only(settings: dict[str, Any], device_type: str) -> bool:
+    """Return whether autocast for devices of a type is all that settings of ambient layers may have."""
+    if not settings:
+        return True
+    pairs = settings.get(LAYER, ())
+    return len(settings) == len(pairs) == 1 and pairs[0][0] == device_type
+
 
 AUTOCAST: Final = AutocastState()
 """The settings of the calling thread."""
