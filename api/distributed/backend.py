@@ -116,6 +116,8 @@ class Backend(ABC):
     def __init__(self, rank: int, size: int) -> None:
         self.rank = rank
         self.size = size
+        # Records of all ranks have a bounded size together; multiples of 8 keep the arrays in them
+        # aligned.
         self.room = min(self.capabilities.carried, _TOGETHER // size // 8 * 8)
         """How many bytes of a tensor each record of the guard has room for; the same on all ranks."""
 

@@ -42,8 +42,10 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> 
             _log.warning("Skip the breakpoint, counter=%d", _calls[key])
             return
     if timeout_s is not None:
+        # A person at the debugger is slower than the timeout of the ranks that wait.
         for group in current_world().groups.values():
             group.timeout = timedelta(seconds=timeout_s)
     if get_rank() == rank:
+        # Pdb's own handler for Ctrl-C can be set in the main thread only, and ranks may be threads.
         pdb.Pdb(nosigint=True).set_trace(frame)
     barrier()

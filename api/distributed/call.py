@@ -83,15 +83,18 @@ class Call:
         self.name = name
         self.dtype = "" if tensor is None else tensor.dtype.name
         self.shape: tuple[int, ...] = () if tensor is None else tensor.shape
+        # -1 is the same on all ranks, so the guard does not compare it.
         self.count = prod(self.shape) if tensor is not None and compared else -1
         self.root = root
         self.op = op
+        # Records have a fixed length; a checksum is enough to find out that lists differ.
         self.agree = crc32(repr(tuple(agree)).encode()) if agree else 0
         self.detail = detail
         self.peer = peer
         self.sequence: int | None = None
         self.refused: InplaceError | None = None
         """Why this rank's tensor cannot be filled, which other ranks hear when they agree."""
+        # Now: a call in the background has no frame of the program when its error is written.
         self._place = _place_of_user()
 
     @property

@@ -71,6 +71,7 @@ class Carried:
         tensor = self._tensor
         key = type(engine), tensor.dtype, self._op.kind._value_
         function = _PLAIN.get(key)
+        # The path of most calls: the array is the handle itself, so nothing is prepared.
         if function is not None and tensor._keys in _ordinary():
             array: Any = tensor._handle
             if array.flags.c_contiguous:
@@ -86,6 +87,7 @@ class Carried:
         if not prepared.native:
             return False
         self._array, self._function = prepared.tensor.numpy(), _FUNCTIONS[prepared.op.kind]
+        # With one rank even an average needs no division, and would be remembered as plain.
         if prepared.plain and engine.size > 1:
             _PLAIN[key] = self._function
         return bool(self._array.nbytes <= engine.room)
@@ -98,6 +100,7 @@ class Carried:
     def alone(self, engine: Backend) -> Generator[Pending, None, None]:
         """Exchange nothing but the bytes, and combine them."""
         data = self.data()
+        # A multiple of 8, on which `combine` relies.
         length = -(-len(data) // 8) * 8
         records = bytearray(length * engine.size)
         yield engine.exchange(data.ljust(length, b"\0"), records)
@@ -108,10 +111,13 @@ class Carried:
         array, function = self._array, self._function
         length = len(records) // ranks
         # A record's length and what comes before are multiples of 8.
+        # A view of all ranks' bytes, whose first stride jumps over the rest of each record.
         rows = np.ndarray((ranks, *array.shape), array.dtype, records, before, (length, *array.strides))
+        # For a few elements a single call costs less than the loop of `reduce`.
         if ranks == 2:
             function(rows[0], rows[1], out=array)
         else:
+            # The dtype is named, for `np.add.reduce` would take int64 for small integers.
             function.reduce(rows, 0, array.dtype, array)
         prepared, target = self._prepared, self._target
         if prepared is not None and not prepared.plain:

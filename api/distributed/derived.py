@@ -36,6 +36,7 @@ class _All:
         self._pending = pending
 
     def test(self) -> bool:
+        # What has ended must not be tested again: a receive of `threads` would take the next message.
         self._pending = [each for each in self._pending if not each.test()]
         return not self._pending
 
@@ -118,6 +119,7 @@ def all_to_all(
     there, back = input.split(list(input_sizes)), output.split(list(output_sizes))
     back[engine.rank].copy_(there[engine.rank])
     others = [rank for rank in range(engine.size) if rank != engine.rank]
+    # Receives first: a message that finds its receive needs no buffer in between.
     pending = [engine.recv(back[rank], rank, RESERVED_TAG) for rank in others if output_sizes[rank]]
     pending += [engine.send(there[rank], rank, RESERVED_TAG) for rank in others if input_sizes[rank]]
     if pending:
@@ -127,6 +129,7 @@ def all_to_all(
 
 def barrier(engine: Backend) -> Steps:
     """Be done when all ranks have started it."""
+    # An exchange ends only when all ranks have taken part in it.
     yield engine.barrier() if _has(engine, "barrier") else engine.exchange(b"\0", bytearray(engine.size))
     return None
 
@@ -171,6 +174,7 @@ def reduce_scatter(engine: Backend, output: Tensor, input: Tensor, op: ReduceOp)
     prepared = prepare(engine, input.view(engine.size, *output.shape), op)
     if _has(engine, "reduce_scatter") and prepared.native:
         part = tt.empty(prepared.tensor.shape[1:], dtype=prepared.tensor.dtype, device=output.device)
+        # Where engine and caller agree on the dtype, the result needs no copy.
         target = output if part.dtype is output.dtype and not output.dtype.is_complex else part
         yield engine.reduce_scatter(target, prepared.tensor, prepared.op)
         result = target
@@ -179,6 +183,7 @@ def reduce_scatter(engine: Backend, output: Tensor, input: Tensor, op: ReduceOp)
         count = rows[0].numel()
         parts = tt.empty(rows.shape, dtype=rows.dtype, device=output.device)
         sizes = [count] * engine.size
+        # Each rank gets the parts of its own row only, not those of all as by `all_gather_into`.
         yield from all_to_all(engine, parts.view(-1), rows.view(-1), sizes, sizes)
         result = combine(parts, prepared.op.kind)
     write(output, prepared.restored(result))

@@ -74,12 +74,14 @@ class DeviceMesh:
     def _made(self) -> list[ProcessGroup]:
         """Make a group for each row along each dimension; return those of this rank."""
         world = default_group()
+        # All ranks in their order are the group that exists already.
         if self.mesh.ndim <= 1 and self.mesh.flatten().tolist() == world.ranks:
             return [world]
         groups = []
         for dim in range(self.mesh.ndim):
             rows = self.mesh.movedim(dim, -1).reshape(-1, self.mesh.shape[dim]).tolist()
             name = "" if self.mesh_dim_names is None else self.mesh_dim_names[dim]
+            # All ranks make the groups of all rows, which `new_group` needs.
             own, _ = new_subgroups_by_enumeration(rows, group_desc=f"mesh_{name or f'dim_{dim}'}")
             if own is not None:
                 groups.append(own)
@@ -214,8 +216,10 @@ class DeviceMesh:
         dims = [self._dim(name, "DeviceMesh") for name in selected]
         if len(set(dims)) != len(dims):
             raise KeyError(f"a dimension is there twice: {selected}")
+        # This rank's coordinate along the other dimensions.
         at = tuple(slice(None) if dim in dims else where for dim, where in enumerate(self._coordinate))
         part = self.mesh[at]
+        # Indexing keeps the mesh's order of dimensions; the caller's order counts.
         part = part.permute([sorted(dims).index(dim) for dim in dims])
         groups = [self._groups[dim] for dim in dims]
         return DeviceMesh(self.device_type, part, mesh_dim_names=selected, _groups=groups)

@@ -133,6 +133,7 @@ def _reduced(
         target = Target(output)
         if output.numel():
             flat = [each.detach().reshape(-1) for each in inputs]
+            # Engines want the parts of all ranks one after the other in one tensor.
             joined = flat[0].contiguous() if len(flat) == 1 else tt.cat(flat)
             yield from derived.reduce_scatter(engine, target.buffer, joined, reduction)
         target.finish()
@@ -179,12 +180,15 @@ def all_to_all(
                 f"`{name}` must have one tensor for each of the {process_group.size()} ranks, got {len(each)}"
             )
     sent, received = [each.numel() for each in inputs], [each.numel() for each in outputs]
+    # Ranks may exchange different sizes, so counts are not compared in the record; `guard.sizes` compares
+    # them in pairs.
     call = Call("all_to_all", inputs[0], compared=False)
 
     def body(engine: Backend) -> Steps:
         yield from process_group.guard.sizes(engine, call, sent, received)
         buffer = tt.empty(sum(received), dtype=inputs[0].dtype, device=inputs[0].device)
         joined = tt.cat([each.detach().reshape(-1) for each in inputs])
+        # Into a buffer, for the tensors of the list need not lie behind each other.
         yield from derived.all_to_all(engine, buffer, joined, received, sent)
         for part, output in zip(buffer.split(received), outputs, strict=True):
             output.detach().copy_(part.view(output.shape))

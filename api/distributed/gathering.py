@@ -66,6 +66,7 @@ def all_gather(
     same_sizes(outputs, tensor.numel(), "tensor_list", process_group.size())
 
     def body(engine: Backend) -> Steps:
+        # The tensors of the list need not be contiguous, nor lie behind each other.
         rows = _rows(tensor, engine.size)
         if tensor.numel():
             yield from derived.all_gather(engine, rows, tensor.detach().contiguous())

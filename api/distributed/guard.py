@@ -109,6 +109,7 @@ def leave(store: Store, rank: int, reason: str, sequences: dict[str, int]) -> No
     reason = first if len(first) <= _LONGEST_REASON else f"{first[:_LONGEST_REASON]}..."
     try:
         with store.promptly(_PROMPTLY):
+            # The record before the mark that lets others look for it.
             store.compare_set(f"left/{rank}", b"", json.dumps({"reason": reason, "sequences": sequences}))
             store.set("left", b"1")
     except (DistError, OSError):
@@ -166,10 +167,13 @@ class Guard:
         records = bytearray(length * size)
         yield engine.exchange(record, records)
         differs = refused is not None
+        # Bytes are compared unread: records are taken apart only when they differ.
         for at in range(0, length * size, length):
             differs = differs or not records.startswith(own, at)
         if differs:
             rows = [_RECORD.unpack_from(records, at) for at in range(0, length * size, length)]
+            # All but the refusals agree: the collective is the same, and some rank cannot write its
+            # tensor.
             if len({(*row[:_REFUSAL], *row[_REFUSAL + 1 :]) for row in rows}) == 1:
                 raise refused or _refused_by(call, [row[_REFUSAL] for row in rows])
             yield from self._mismatch(call, rows)
@@ -224,6 +228,7 @@ class Guard:
         """Look in the store whether another rank has failed or left; called from time to time by what waits."""
         try:
             with self.job.promptly(_PROMPTLY):
+                # The key is of this group; "asked" and "left" are of the whole job.
                 if self.store.check(["trouble"]):
                     return Trouble()
                 if self.job.check(
@@ -245,10 +250,13 @@ class Guard:
             key = f"left/{self.ranks[rank]}"
             if self.job.check([key]):
                 record = json.loads(self.job.get(key))
+                # Who has left after this collective has done its part in it.
                 if call.sequence is None or record["sequences"].get(self.name, 0) < call.sequence:
                     gone.append(Left(self.ranks[rank], record["reason"]))
+        # A receive from any rank can end for as long as one of them is there.
         if not gone or (call.peer == ANY_RANK and len(gone) < len(others)):
             return None
+        # The one that was killed is the cause; others may have left because of it.
         return next((left for left in gone if left.reason.startswith(_WITHOUT_A_WORD)), gone[0])
 
     def failed(self, call: Call, cause: BaseException, seconds: float) -> Generator[Pending, None, DistError]:
@@ -256,6 +264,8 @@ class Guard:
         try:
             with self.job.promptly(_PROMPTLY):
                 self._say_where(call)
+                # Before "trouble": ranks that are in other groups post where they are while this one
+                # waits for the reports.
                 self.job.set("asked", b"1")
                 if isinstance(cause, Trouble):  # it may have failed because of a rank that left
                     cause = self._who_left(call) or cause

@@ -65,6 +65,7 @@ def launched_by(environ: Mapping[str, str] | None = None) -> Launch | None:
     variables = os.environ if environ is None else environ
     address = variables.get("MASTER_ADDR") or None
     port = number(variables, "MASTER_PORT")
+    # First: `tt run` may itself be started by `srun` or mpiexec, whose variables are those of the agents.
     if variables.get("RANK") and variables.get("WORLD_SIZE"):
         return Launch(
             "run" if "TORCHELASTIC_RUN_ID" in variables else "env",
@@ -85,6 +86,7 @@ def launched_by(environ: Mapping[str, str] | None = None) -> Launch | None:
             address,
             port,
         )
+    # Slurm may set PMI's variables as well, and its own say more.
     if "PMI_RANK" in variables and "PMI_SIZE" in variables and "SLURM_STEP_ID" not in variables:
         return Launch(
             "mpiexec",
@@ -114,6 +116,7 @@ def slurm(variables: Mapping[str, str], address: str | None, port: int | None) -
         nodes = variables.get("SLURM_STEP_NODELIST") or variables.get("SLURM_JOB_NODELIST")
         address = first_host(nodes) if nodes else None
     if port is None:
+        # All ranks of a step compute the same port without talking; steps of one machine differ.
         job = number(variables, "SLURM_JOB_ID") or 0
         port = 15000 + (job * 37 + step) % 10000  # below the ports that Linux gives to connections
     return Launch(

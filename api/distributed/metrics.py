@@ -87,6 +87,7 @@ def gather_for_metrics(
             f"gather_for_metrics: {count} samples after the first {start} are more than the {sampler.num_samples} "
             "that the sampler gives each rank"
         )
+    # The sampler repeats samples at the end, so that all ranks have as many; those are left out.
     kept = min(len(sampler.dataset), sampler.total_size) - start * process_group.size()
     kept = max(0, min(kept, count * process_group.size()))
     return tree_unflatten([_gathered(leaf, process_group)[:kept] for leaf in leaves], spec)
@@ -130,4 +131,5 @@ def _gathered(leaf: Any, group: ProcessGroup) -> Any:
     own = leaf.detach().contiguous()
     both = own.new_empty((size, *own.shape))
     all_gather_single(both, own, group=group)
+    # The sampler deals in turns: sample i is on rank i modulo the number of ranks.
     return both.transpose(0, 1).reshape(size * len(own), *own.shape[1:])

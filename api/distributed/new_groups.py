@@ -101,6 +101,7 @@ def new_group(
     if use_local_synchronization:
         if world.rank not in members:
             return GroupMember.NON_GROUP_MEMBER
+        # The others do not come, so the count of all groups differs between ranks and cannot name it.
         name = _local_name(world, members)
     else:
         _agreed(parent, "new_group", members)
@@ -109,6 +110,7 @@ def new_group(
     world.count += 1
     started: dict[str, Backend] = {}
     if not use_local_synchronization and engines == parent.engine_names and pg_options is None:
+        # Splitting a connection costs less than a new one, and all ranks are here.
         engine = parent.split_engine(members, name, timeout)
         started = {} if engine is None else {parent.first_device: engine}
     if world.rank not in members:
@@ -117,6 +119,7 @@ def new_group(
         name, members, world, engines, timeout, group_desc or "undefined", started, pg_options
     )
     process_group.bind(parent.bound_device_id if device_id is None else device_id)
+    # Connected now, when all members are here: a rank may use its group much later than the others.
     process_group.engine(process_group.first_device)
     world.groups[name] = process_group
     return process_group
@@ -302,6 +305,7 @@ def split_group(
     own = None
     for at, row in enumerate(rows):
         name = f"{parent.group_name}:{parent.splits}:{at}"
+        # Ranks that belong to another row call it, too: splitting is a collective of the whole group.
         engine = parent.split_engine(row, name, timeout)
         if parent.rank() in row:
             assert engine is not None

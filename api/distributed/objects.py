@@ -26,6 +26,7 @@ __all__ = [
 
 
 def _packed(value: object) -> Tensor:
+    # A bytearray, for `frombuffer` wants memory that can be written.
     return tt.frombuffer(bytearray(pickle.dumps(value, pickle.HIGHEST_PROTOCOL)), dtype=tt.uint8)
 
 
@@ -93,6 +94,7 @@ def all_gather_object(object_list: list[Any], obj: object, group: ProcessGroup |
     rows: list[Tensor] = []
 
     def body(engine: Backend) -> Steps:
+        # Pickles differ in length, so lengths come first; then all are padded to the longest.
         sizes = tt.empty(engine.size, dtype=tt.int64, device=target)
         yield from derived.all_gather(engine, sizes, tt.tensor([own.numel()], device=target))
         lengths = sizes.tolist()
@@ -102,6 +104,8 @@ def all_gather_object(object_list: list[Any], obj: object, group: ProcessGroup |
         return None
 
     process_group.collective(Call("all_gather_object"), target.type, body, False)
+    # Unpickled here, not in `body`: it runs code of the objects, which must not hold the lock of the
+    # progress loop.
     object_list[:] = [_unpacked(row) for row in rows]
 
 
@@ -344,6 +348,7 @@ def send_object_list(
     to = group_rank(process_group, dst, group_dst, "send_object_list")
     target = _place(process_group)
     data = _packed(object_list).to(target)
+    # The number of objects lets the receiver refuse a list of another length, as the data alone cannot.
     send(tt.tensor([data.numel(), len(object_list)], device=target), group=process_group, group_dst=to)
     send(data, group=process_group, group_dst=to)
 

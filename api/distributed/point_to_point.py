@@ -50,6 +50,7 @@ def _sent(
     tag = _checked_tag(tag)
 
     def body(engine: Backend) -> Steps:
+        # The engine keeps the contiguous copy until the message is gone.
         yield engine.send(tensor.detach().contiguous(), to, tag)
         return None
 
@@ -74,6 +75,7 @@ def _received(
     if src is not None or group_src is not None:
         source = _other(process_group, group_rank(process_group, src, group_src, name), "source")
     tag = _checked_tag(tag)
+    # Messages have no guard to agree on a refusal, so it is raised here.
     refused = refusal(name, [tensor])
     if refused is not None:
         raise refused

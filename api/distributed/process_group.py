@@ -135,6 +135,7 @@ class ProcessGroup:
             )
         with self._creating:
             if device not in self._engines:
+                # One connection serves all device types that are given the same engine.
                 shared = next((d for d in self._engines if self.engine_names[d] == name), None)
                 self._engines[device] = self._engines[shared] if shared else self._connected(name, device)
         return self._engines[device]
@@ -143,6 +144,7 @@ class ProcessGroup:
         store = PrefixStore(f"engine/{name}", self.store)
         bound = self.bound_device_id
         indexed = bound is not None and bound.type == device and bound.index is not None
+        # An engine takes the device that is the current one when it is connected.
         with tt.get_device_module(bound).device(bound) if indexed else nullcontext():
             return engine_class(name).create(store, self.rank(), self.size(), self.timeout, self._options)
 
@@ -178,6 +180,8 @@ class ProcessGroup:
         """
         if result and fills:
             call.refused = refusal(call.name, result)
+            # With a guard the refusal travels in the record, so all ranks raise it and the group stays
+            # usable.
             if call.refused is not None and not self.guard.enabled:
                 raise call.refused
         operation = self._started(
@@ -236,6 +240,8 @@ class ProcessGroup:
                 _log.info("rank %s, group %s: %s at %s", self._world.rank, self._name, call, call.place)
             steps = self._steps(call, engine, body, seconds, record, engine.mark(), carried)
             waits_for = None
+            # With nothing under way the steps may run right here, and most small collectives end before
+            # an `Operation` is worth its cost.
             if ordered and not async_op and world.progress.is_idle():
                 waits_for = attempt(steps)
                 if waits_for is None:
@@ -269,6 +275,7 @@ class ProcessGroup:
             self._check_usable()  # an earlier operation may have failed while this one was waiting for it
             source: int | None = None
             if carried is not None and (
+                # A refused tensor must not be written, and one rank alone has nobody to combine with.
                 call.refused is not None or engine.size == 1 or not carried.fits(engine)
             ):
                 carried = None
@@ -318,6 +325,7 @@ class ProcessGroup:
     def _end(self, error: DistError, orderly: bool) -> None:
         self._world.progress.drop(self, error)
         with self._world.progress.lock:
+            # Once each: several device types may share one.
             for engine in dict.fromkeys(self._engines.values()):
                 if orderly:
                     engine.shutdown()

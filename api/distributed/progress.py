@@ -112,6 +112,7 @@ class Operation(Work):
                 queued.join()
                 return True
         if self._progress is not None and not self.is_completed():
+            # Zero is PyTorch's `kNoTimeout`.
             seconds = seconds if seconds is None or seconds > 0 else None
             self._progress.run_until(self, seconds)
             if seconds is not None and not self.is_completed():
@@ -144,6 +145,7 @@ class Operation(Work):
                 try:
                     done = waits_for.test()
                 except Exception as error:
+                    # The steps may know what to do about it: the guard then collects reports.
                     self._waits_for = self._steps.throw(error)
                     continue
                 if done:
@@ -169,6 +171,7 @@ class Operation(Work):
     def _trouble(self, now: float) -> BaseException | None:
         """Return the error that ends it while it still waits: once, for it may wait for reports then."""
         if now > self._deadline:
+            # Neither may come twice: the steps that report it wait themselves.
             self._deadline, self._watch = float("inf"), None
             return Expired()
         if self._watch is None or now < self._next_watch:
@@ -183,6 +186,7 @@ class Operation(Work):
         """End it with an error, whatever it waits for."""
         if not self.is_completed():
             if self._waits_for is not None:
+                # Before the steps are closed, which lets go of the memory that the engine may write to.
                 self._waits_for.cancel()
             self._steps.close()
             self.finish(error)
@@ -228,6 +232,7 @@ class Progress:
             queue = self._lanes.setdefault(lane, deque())
             queue.append(operation)
             if len(queue) == 1:
+                # Behind another one of its lane it starts when that one has ended.
                 self._advance(lane, queue)
             if background and not operation.is_completed():
                 self._start_thread()
@@ -251,10 +256,12 @@ class Progress:
         """Run everything in this thread until an operation has ended (or a device will end it), or for some seconds."""
         until = None if seconds is None else time.monotonic() + seconds
         with self.lock:
+            # Keeps the background thread asleep: two threads would only take turns with the lock.
             self._callers += 1
         try:
             pause = _Pause()
             while not operation.is_completed() and (until is None or time.monotonic() < until):
+                # Free between two rounds, so that other threads can submit.
                 with self.lock:
                     ended = self._step()
                 if operation.is_completed() or (queued and operation.queued() is not None):
@@ -274,6 +281,7 @@ class Progress:
         with self.lock:
             for lane, queue in list(self._lanes.items()):
                 if queue[0].owner is owner:
+                    # Before they end, for a callback of one may submit the next.
                     del self._lanes[lane]
                     for operation in queue:
                         operation.give_up(error)
@@ -286,12 +294,14 @@ class Progress:
                 self.drop(owner, error)
             self._work.notify_all()
             thread, self._thread = self._thread, None
+        # Outside of the lock, which the thread needs in order to end.
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
     def _step(self) -> bool:
         """Step the first operation of each lane; return whether one has ended."""
         ended = False
+        # A copy, for steps and callbacks may submit.
         for lane, queue in list(self._lanes.items()):
             ended |= self._advance(lane, queue)
         return ended
@@ -299,6 +309,7 @@ class Progress:
     def _advance(self, lane: Hashable, queue: deque[Operation]) -> bool:
         now = time.monotonic()
         ended = False
+        # The next one of the lane starts at once, not in the next round.
         while queue and (first := queue[0]).step(now):
             if (
                 queue and queue[0] is first
@@ -315,6 +326,7 @@ class Progress:
             with self.lock:
                 while not self._stopped and (self._callers or not self._lanes):
                     self._work.wait()
+                    # What has just come is likely to end soon, so it begins without sleep.
                     pause = _Pause()
                 if self._stopped:
                     return
@@ -349,12 +361,15 @@ def attempt(steps: Steps) -> Pending | None:
             if done:
                 waits_for = steps.send(None)
                 at_once = _AT_ONCE
+            # The device ends it by itself; testing it here would only hold up the host.
             elif isinstance(waits_for, Queued):
                 return waits_for
+            # An answer that is already there costs no system call.
             elif at_once:
                 at_once -= 1
             elif time.perf_counter() > until:
                 return waits_for
+            # Ranks that share a core must run in order to answer.
             else:
                 _let_others_run()
     except StopIteration:

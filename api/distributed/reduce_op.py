@@ -82,6 +82,7 @@ class ReduceOp(metaclass=_Named):
         self.kind = kind
         self.factor = factor
 
+    # Programs compare `op == ReduceOp.SUM`, where `op` may be either of the two.
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ReduceOp):
             return self.kind is other.kind and self.factor == other.factor

@@ -157,6 +157,7 @@ class Reducer:
         self._added_up: set[int] = set()
         """Parameters that got gradients of this rank alone since the last average; the next one counts them as used."""
         self.iterations = 0
+        # Backward reaches parameters roughly in the reverse order of their registration.
         self._make_buckets(range(len(self._parameters) - 1, -1, -1))
         self._running = self._failed = False
         self._expected: Sequence[int] = ()
@@ -180,8 +181,10 @@ class Reducer:
             if position in self._sparse.places:
                 continue
             parameter = self._parameters[position]
+            # A bucket is one tensor, so it has one dtype and one device.
             kind = (parameter.dtype, parameter.device)
             held = groups.get(kind)
+            # Only the bucket that is made first gets the small limit: it is the first that can be sent.
             limit = first if chosen and held and held[-1] is chosen[0] else others
             if held is None or filled[kind] >= limit:
                 groups.setdefault(kind, []).append([])
@@ -203,9 +206,12 @@ class Reducer:
 
     def rebuild(self) -> None:
         """After the first pass, make the buckets follow the arrival of gradients on rank 0."""
+        # Where passes look for unused parameters, the order of one pass says nothing about the next.
         if self._arrival is None or self.iterations == 0 or self.find_unused:
             return
         missing = sorted(self._bucket_of.keys() - set(self._arrival), reverse=True)
+        # The list names all parameters of buckets, so it is equally long on all ranks, and can be
+        # broadcast.
         order = tt.tensor([*self._arrival, *missing], dtype=tt.int64, device=self._parameters[0].device)
         collectives.broadcast(order, group_src=0, group=self._group)
         self._arrival = None
@@ -237,6 +243,7 @@ class Reducer:
         self.rebuild()
         self._running, self._failed = True, False
         self._ready = set()
+        # On the CPU, for the hooks write single elements; `_share_use` moves it to the device once.
         self._used = tt.zeros(len(self._parameters), dtype=tt.int32) if self._looks() else None
         self._next = 0
         self._works: list[tuple[GradBucket, Any]] = []
@@ -297,6 +304,7 @@ class Reducer:
         view = self._fill(place, gradient)
         if view is not None:
             if self._as_view:
+                # The sum arrives in this memory, so `hand_out` has nothing to copy.
                 parameter.grad = view
             if self._arrival is not None and not self.find_unused:
                 self._arrival.append(place)
@@ -314,8 +322,11 @@ class Reducer:
         with tt.no_grad():
             if gradient is None:
                 view.zero_()
+            # Divided before the sum, as PyTorch does: the sum itself could overflow in float16. A hook
+            # divides for itself.
             elif self._hook is None and self.divisor > 1:
                 tt.mul(gradient.detach(), 1.0 / self.divisor, out=view)
+            # With `as_view` the gradient lies in the bucket already.
             elif gradient.data_ptr() != view.data_ptr():
                 view.copy_(gradient)
         return view
@@ -325,6 +336,8 @@ class Reducer:
         location = self._bucket_of.get(place)
         if location is not None:
             location[0]._arrived += 1
+        # A later bucket that is full waits for those before it: ranks whose gradients arrive in different
+        # orders must still call the same collectives in the same order.
         while self._next < len(self.buckets):
             bucket = self.buckets[self._next]
             if bucket._arrived < len(bucket.places):
@@ -350,6 +363,7 @@ class Reducer:
         self._running = False
         self._added_up.clear()
         if self._used is not None:
+            # `answer`, on ranks without batches, calls the same collectives in the same order.
             self._share_use(self._used)
         if not self._alone():
             self._sparse.start(True, self.divisor)
@@ -369,6 +383,7 @@ class Reducer:
                 if self._as_view:
                     parameter.grad = view
                 elif parameter.grad is None:
+                    # The next pass overwrites the bucket.
                     parameter.grad = view.clone()
                 else:
                     with tt.no_grad():
@@ -409,15 +424,21 @@ class Reducer:
             del self._arrival[len(ready) :]
         self._used = used
         self._sparse.forget()
+        # One limit for all buckets together: a rank that hangs delays the error only once.
         limit = monotonic() + _SETTLING
         for bucket, work in works:
+            # Sums still under way may write into the old memory at any time, so the next attempt needs
+            # its own. Where gradients lie in it, it is kept if the sums end in time.
             if not (self._as_view and self._settled(bucket, work, limit)):
                 self._replace(bucket)
         sent = {position for bucket, _ in works for position in bucket.places}
+        # `_fill` has divided these, and nobody has added them up: they become this rank's own gradients
+        # again.
         scaled = arrived - sent if self._hook is None and not self._alone() else set()
         for position in self._bucket_of:
             bucket, index = self._bucket_of[position]
             view, gradient = bucket._views[index], self._parameters[position].grad
+            # The bucket was replaced or averaged since this gradient was copied into it.
             if position in ready and position in sent:
                 self._fill(position, gradient)
             elif position in scaled and gradient is not None and gradient.data_ptr() == view.data_ptr():
@@ -453,6 +474,7 @@ class Reducer:
     def answer(self) -> None:
         """Take part in a pass of the other ranks with gradients of zero; the averages arrive here as well."""
         self.rebuild()
+        # Counted like the pass of the others, or `rebuild` would be called on some ranks only.
         self.iterations += 1
         self._added_up.clear()
         works = []
@@ -477,9 +499,11 @@ class Reducer:
 
 def _leaves(outputs: object) -> set[int]:
     """Return the ids of the leaves that outputs depend on."""
+    # A stack instead of recursion: graphs are deeper than Python's limit.
     stack = [
         leaf.grad_fn for leaf in tree_leaves(outputs) if isinstance(leaf, Tensor) and leaf.grad_fn is not None
     ]
+    # An output may be a parameter itself, which no node leads to.
     leaves = {id(leaf) for leaf in tree_leaves(outputs) if isinstance(leaf, Tensor) and leaf.grad_fn is None}
     seen = set(stack)
     while stack:

@@ -62,6 +62,7 @@ def check_reduction(op: ReduceOp | ReduceOp.RedOpType, tensor: Tensor, name: str
 def combine(parts: Tensor, kind: ReduceOp.RedOpType) -> Tensor:
     """Combine the rows of a tensor, in their order; the dtype stays.  Not for ``AVG`` and ``PREMUL_SUM``."""
     if kind is _Kind.SUM:
+        # Without it small integers would become int64.
         return parts.sum(0, dtype=parts.dtype)
     if kind is _Kind.PRODUCT:
         return parts.prod(0, dtype=parts.dtype)
@@ -114,14 +115,19 @@ class Prepared:
         kind = op.kind
         if tensor.dtype is tt.bool:
             tensor = tensor.view(tt.uint8)
+            # Bytes of 0 and 1: their sum is "or", their product "and".
             kind = {_Kind.SUM: _Kind.MAX, _Kind.PRODUCT: _Kind.MIN}.get(kind, kind)
         elif tensor.dtype.is_complex:
+            # Sums and averages of complex numbers are those of their parts, for which engines have
+            # dtypes.
             tensor = tt.view_as_real(tensor)
         if tensor.dtype in _HALF and _name(tensor) not in dtypes:
+            # Also more exact than adding halves.
             tensor = tensor.to(tt.float32)
         if kind is _Kind.PREMUL_SUM and kind.name not in reductions:
             tensor = tensor * op.factor
             kind = _Kind.SUM
+        # An average is a sum that `restored` divides.
         elif kind is _Kind.AVG and kind.name not in reductions:
             self._divisor, kind = size, _Kind.SUM
         self.tensor = tensor

@@ -94,6 +94,7 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
         if not isinstance(value, int):
             raise RuntimeError(f"`{name}` must be an integer. {value}")
     parts = urlparse(url)
+    # Handlers read everything from the address.
     numbers = {name: str(v) for name, v in (("rank", rank), ("world_size", world_size)) if v != -1}
     if numbers:
         query = dict(parse_qsl(parts.query))
@@ -160,6 +161,7 @@ def from_tcp(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **kwargs: Any) -> I
         raise problem("tcp", "host name missing")
     rank, world_size = place("tcp", parts)
     yield tcp_store(parts.hostname, parts.port, rank, world_size, timeout), rank, world_size
+    # A second `next` asks for another world, which only launchers that restart ranks can give.
     raise RuntimeError("Unable to perform re-rendezvous using tcp:// method")
 
 
@@ -180,6 +182,7 @@ def from_environment(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **kwargs: A
     """Handle ``env://``: variables that a launcher or a person has set."""
     query = dict(parse_qsl(urlparse(url).query))
     launch = launched_by()
+    # mpiexec gives no address, but MPI itself can pass one on.
     if (
         launch is not None
         and launch.launcher in ("mpiexec", "openmpi")
@@ -209,7 +212,9 @@ def of_mpi(launch: Launch, timeout: timedelta) -> Store:
     from tt.distributed.engines.mpi_world import share  # where MPI is the launcher
 
     if launch.rank == 0:
+        # A job on one machine needs no name that others can resolve.
         host = "127.0.0.1" if launch.local_size == launch.size else socket.gethostname()
+        # The others cannot join before they have the port, so waiting for them here would never end.
         store = TCPStore(host, 0, launch.size, True, timeout, wait_for_workers=False, multi_tenant=True)
         share((host, store.port))
         return store

@@ -57,6 +57,7 @@ def all_reduce_sparse(tensor: Tensor, op: ReduceOp, group: ProcessGroup, async_o
         # Engines gather pieces of one length: short ones are filled up, and what fills them is cut off below.
         missing = max(lengths) - values.shape[0]
         parts = []
+        # Elements first, because pieces of all ranks are put together along the first dimension.
         for piece in (indices.mT.contiguous(), values):
             padded = tt.cat([piece, piece.new_zeros((missing, *piece.shape[1:]))]).contiguous()
             rows = padded.new_empty((engine.size, *padded.shape))
@@ -100,6 +101,8 @@ class SparseGradients:
             if gradient is None:
                 shape, rows = parameter.shape, parameter.new_empty((0, *parameter.shape[1:]))
                 none = tt.empty((1, 0), dtype=tt.int64, device=parameter.device)
+                # A rank without a gradient takes part with no elements: all must call the same
+                # collectives.
                 part = tt.sparse_coo_tensor(none, rows.detach(), shape)
             else:
                 part = gradient.detach().coalesce() / divisor

@@ -61,6 +61,7 @@ class Work:
             It did not end in time.  It goes on running.
         """
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        # Zero is PyTorch's `kNoTimeout`.
         if not self._done.wait(seconds if seconds is None or seconds > 0 else None):
             raise DistTimeoutError(f"{self.operation} did not end within {seconds:g} s")
         if self._error is not None:
@@ -130,6 +131,7 @@ class Work:
             if not self._done.is_set():
                 self._callbacks.append(callback)
                 return
+        # Outside of the lock, for the callback may use this Work.
         callback(self)
 
     def finish(self, error: BaseException | None = None, source: int | None = None) -> None:

@@ -89,6 +89,7 @@ _PROCESS: Final = World()
 
 def current_world() -> World:
     """Return the world of this thread, or of the process."""
+    # A thread of `run_threads` is a rank of its own; every other one works for the rank of the process.
     return getattr(_thread, "world", _PROCESS)
 
 
@@ -253,6 +254,7 @@ def init_process_group(
     world.guarded = os.environ.get(_GUARD, "1") != "0" if guard is None else guard
     world.progress.name = f"rank {rank}"
     world.backend = backend
+    # Before the engine connects: the others hear of a rank that is killed while they wait for it.
     if world_size > 1:
         leave_behind(store, rank)
     process_group = ProcessGroup(
@@ -272,6 +274,7 @@ def _met(init_method: str, rank: int, world_size: int, timeout: timedelta) -> tu
             f"init_process_group: there is no handler for {init_method!r}\n  try: store=, rank= and world_size="
         )
     rendezvous: Any = import_module("tt.distributed.rendezvous").rendezvous
+    # The first world only: further ones are for launchers that restart ranks.
     store, rank, world_size = next(iter(rendezvous(init_method, rank, world_size, timeout=timeout)))
     return store, rank, world_size
 
@@ -302,8 +305,10 @@ def destroy_process_group(group: ProcessGroup | int | None = None) -> None:
         del world.groups[group.group_name]
         group.shutdown()
         return
+    # Before the groups end, so that ranks that wait for this one fail at once.
     world.leave("called destroy_process_group")
     try:
+        # The latest first: the group of all ranks, from which others were split, ends last.
         for each in reversed(list(world.groups.values())):
             each.shutdown()
     finally:
@@ -313,5 +318,6 @@ def destroy_process_group(group: ProcessGroup | int | None = None) -> None:
 
 
 def _at_exit() -> None:
+    # Python sets it before exit handlers run, if an exception has ended the program.
     error = getattr(sys, "last_value", None)
     _PROCESS.leave("ended" if error is None else reason_of(error))

@@ -123,11 +123,14 @@ class Join:
             return
         finished, last, batches = False, True, 0
         while not finished:
+            # Ranks with batches add one each in `notify_join_context`: a sum of zero says that all are
+            # done.
             going = tt.zeros(1, device=self._device)
             collectives.all_reduce(going, group=self._group)
             if going.item() == 0:
                 finished = True
                 continue
+            # The second sum, which the others wait for in `notify_join_context`: they raise, too.
             if self._throw:
                 collectives.all_reduce(tt.ones(1, device=self._device), group=self._group)
                 raise RuntimeError(f"Rank {self._rank} exhausted all inputs.")
@@ -141,6 +144,7 @@ class Join:
                 )
             for hook in self._hooks:
                 hook.main_hook()
+        # A rank that has answered nobody is among the last: its parameters are the ones to hand on.
         for hook in self._hooks:
             hook.post_hook(last)
 

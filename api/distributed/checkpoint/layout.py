@@ -120,6 +120,7 @@ def _entry(name: str, entry: Mapping[str, Any]) -> Entry:
         for file, key, first, end in entry["chunks"]
     ]
     last = 0
+    # Sorted rows that begin before the end of the ones before them overlap.
     for chunk in sorted(chunks, key=lambda chunk: (chunk.first, chunk.end)):
         if not last <= chunk.first <= chunk.end <= rows:
             raise ValueError(
@@ -167,13 +168,17 @@ def complete(written: Path, folder: Path) -> None:
 
     Between the two renames only the earlier one's second name is there: `find` knows it.
     """
+    # A folder with files cannot be replaced by renaming: `find` looks for this name if the job ends in
+    # between.
     replaced = folder.with_name(f"{folder.name}.replaced")
+    # The names of its files must be on the disk before the folder has its own.
     _sync(written)
     if folder.exists():
         if replaced.exists():
             shutil.rmtree(replaced)
         folder.rename(replaced)
     written.rename(folder)
+    # Before the earlier checkpoint goes, for then this is the only one.
     _sync(folder.parent)
     if replaced.exists():
         shutil.rmtree(replaced)
@@ -203,6 +208,7 @@ def find(folder: Path) -> Path:
 
 def _sync(folder: Path) -> None:
     """Make the names in a folder survive a crash of the machine."""
+    # POSIX keeps names in the folder, so writing a file to disk does not write its name.
     number = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(number)

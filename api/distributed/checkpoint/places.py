@@ -108,6 +108,7 @@ class FolderPlace:
 
     def load_tensors(self, file: str) -> dict[str, Tensor]:
         """Return the tensors of a file, which are read when they are used."""
+        # Mapped: a rank reads the rows that it needs, not the files of all ranks.
         return safetensors.load_file((self._found or self._folder) / file, mmap=True)
 
     def load_objects(self, file: str) -> Any:
@@ -158,6 +159,7 @@ class ObjectPlace:
     def complete(self, started: str, index: Index) -> None:
         """Write the index, and remove the files that it does not name."""
         self._write(INDEX, index.text().encode())
+        # fsspec keeps listings, which do not have what other ranks have written.
         self._files.invalidate_cache()
         for path in self._files.ls(self._prefix, detail=False):
             name = str(path).rstrip("/").rpartition("/")[2]

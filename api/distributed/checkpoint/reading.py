@@ -68,6 +68,7 @@ class Reader:
                 f"{path}: it has no {chunk.name!r}, which the index of this checkpoint names"
             )
         shape = (chunk.end - chunk.first, *entry.shape[1:])
+        # Both files may come from elsewhere, so nothing is copied by the index alone.
         kind = str(stored.dtype).rpartition(".")[2]
         if kind != entry.dtype or stored.numel() != math.prod(shape):
             raise CheckpointError(

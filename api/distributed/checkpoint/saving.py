@@ -83,8 +83,10 @@ def async_save(
     """
     job = _Job(process_group, no_dist)
     tensors, others = _parts(state_dict, job)
+    # Training goes on and changes the tensors while they are written.
     copies = {name: (part.clone(), *rest) for name, (part, *rest) in tensors.items()}
     pool = ThreadPoolExecutor(1, thread_name_prefix="tt-checkpoint")
+    # The thread must be the same rank as its caller, whose world belongs to a thread.
     future = pool.submit(job.world.run, _write, job, copies, others, place_of(checkpoint_id))
     pool.shutdown(wait=False)
     return future
@@ -180,8 +182,10 @@ class _Job:
 def _leaves(values: Any, path: str = "") -> Iterator[tuple[str, Any, Any, Any]]:
     """Yield name, container, key and value of every leaf."""
     pairs = values.items() if isinstance(values, Mapping) else enumerate(values)
+    # `load` replaces values in the containers that this iterates over.
     for key, value in list(pairs):
         name = f"{path}.{key}" if path else str(key)
+        # Groups of an optimizer are a list of dicts; other lists are values.
         if isinstance(value, Mapping) or (
             isinstance(value, list) and any(isinstance(v, Mapping) for v in value)
         ):
@@ -200,9 +204,12 @@ def _parts(
     for name, _, _, value in _leaves(state_dict):
         if isinstance(value, ShardedTensor | ShardedParameter):
             first, end = value.placement.of_rank(value.placement.rank)
+            # Of ranks with the same rows one is enough.
             if end > first and value.placement.is_first:
                 tensors[name] = value.to_local(), list(value.placement.shape), first, end
         elif isinstance(value, Tensor):
+            # All ranks have these tensors: each goes to the rank that has least to write. The choice
+            # depends on sizes and order only, so all ranks make the same one without a message.
             writer = min(range(job.size), key=loads.__getitem__)
             loads[writer] += value.numel() * value.element_size()
             if writer == job.rank:
@@ -223,6 +230,8 @@ def _write(
             started = folder.begin()
         except Exception as failure:
             error = failure
+    # A failure of rank 0 arrives as None: the others go on to the exchange of outcomes, where all of them
+    # raise.
     started = job.share(started)[0]
     entries: dict[str, Any] = {}
     file = f"rank-{job.rank:05d}.safetensors"
@@ -236,17 +245,20 @@ def _write(
                     part.layout is tt.strided
                 ):  # a file says nothing of shared memory, and refuses other layouts
                     memory = part.untyped_storage().data_ptr()
+                    # safetensors refuses tensors that share memory.
                     part = part.clone() if memory in owned else part
                     owned.add(memory)
                 written[name] = part
                 entries[name] = [str(part.dtype).rpartition(".")[2], shape, [name, first, end]]
             file = folder.save_tensors(started, file, written)
+            # A place may give the file a longer name.
             for entry in entries.values():
                 entry[2].insert(0, file)
             if job.rank == 0:
                 kept = folder.save_objects(started, _OBJECTS, others)
         except Exception as failure:  # of any type, by an object store; the other ranks must know
             error = failure
+    # The index is written only if no rank has failed, so a checkpoint is complete or not there.
     outcomes = job.share((entries, _text_of(error)))
     failed = [(rank, text) for rank, (_, text) in enumerate(outcomes) if text is not None]
     if not failed:
@@ -264,6 +276,7 @@ def _write(
         if job.rank == 0 and started is not None:
             with suppress(Exception):  # the first failure is the one to report
                 folder.give_up(started)
+        # No rank may begin anew before what was written is gone.
         job.meet()
         rank, text = failed[0]
         raise CheckpointError(
@@ -291,6 +304,7 @@ def _copies(name: str, target: Tensor, index: Index, reader: Reader) -> Iterator
         raise CheckpointError(
             f"{reader.place}: {name!r} has the shape {entry.shape} in this checkpoint, and {list(shape)} here"
         )
+    # A tensor without dimensions is one row in the file.
     rows = to.reshape(end - first, *shape[1:]) if not shape else to
     filled = 0
     for chunk in entry.chunks:

@@ -60,6 +60,7 @@ def get_model_state_dict(model: Module, *, options: StateDictOptions | None = No
     options = options or StateDictOptions()
     frozen = {name for name, p in _parameters(model).items() if not p.requires_grad}
     result = {}
+    # `keep_vars`, for detached tensors do not say how they are divided.
     for name, value in _plain(model).state_dict(keep_vars=True).items():
         if not (options.ignore_frozen_params and name in frozen):
             result[name] = _exported(value, options)
@@ -96,6 +97,8 @@ def get_optimizer_state_dict(
             for parameter in group["params"]:
                 if parameter in optimizer.state:
                     state[names[parameter]] = {
+                        # A state of the parameter's shape is divided as the parameter; the count of steps
+                        # is not.
                         key: _exported(_like(value, parameter), options)
                         for key, value in optimizer.state[parameter].items()
                     }
@@ -137,6 +140,7 @@ def set_optimizer_state_dict(
                     }
                 numbers.append(count)
                 count += 1
+            # Saved options replace those of the new optimizer, as `load_state_dict` does it.
             groups.append({**group, **saved, "params": numbers})
         optimizer.load_state_dict({"state": state, "param_groups": groups})
 

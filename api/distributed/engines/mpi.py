@@ -69,6 +69,7 @@ class Mpi(Backend):
         super().__init__(rank, size)
         self._mpi = world.mpi
         self._communicator = communicator
+        # By dtype, which saves a look-up by name for each collective.
         self._datatypes = {getattr(tt, name): getattr(world.mpi, symbol) for name, symbol in _DTYPES.items()}
         self._operations = {
             ReduceOp.RedOpType[name]: getattr(world.mpi, symbol) for name, symbol in _OPERATIONS.items()
@@ -99,10 +100,13 @@ class Mpi(Backend):
                 "different worlds of MPI. MPI connects processes once; start the program anew, with all its ranks"
             )
         if rank == 0:
+            # Two groups may be made at the same time by different threads, and their messages must not
+            # mix.
             store.set("tag", str(secrets.randbelow(1 << 14)))  # of all tags, MPI promises 32,768
         everyone = world.mpi.COMM_WORLD.Get_group()
         group = everyone.Incl([int(number) for _, number in addresses])
         communicator = world.mpi.COMM_WORLD.Create_group(group, int(store.get("tag")))
+        # MPI's own handler would end the process.
         communicator.Set_errhandler(world.mpi.ERRORS_RETURN)
         return cls(rank, size, world, communicator)
 
@@ -146,6 +150,7 @@ class Mpi(Backend):
 
     def all_reduce(self, tensor: Tensor, op: ReduceOp) -> Pending:
         """Combine all ranks' tensors into each of them."""
+        # Sums in shares are faster than MPICH's for few ranks and large tensors, see `Shares`.
         if (
             op.kind is ReduceOp.RedOpType.SUM
             and 1 < self.size <= _FEW
@@ -211,12 +216,14 @@ class Mpi(Backend):
 
     def shutdown(self) -> None:
         """Wait a while for the other ranks, so that nothing that was sent is lost, and free the communicator."""
+        # The barrier would wait for what was given up, and freeing as well.
         if self._abandoned:
             return
         farewell, limit = self.barrier(), time.monotonic() + _FAREWELL
         while not farewell.test():
             if time.monotonic() > limit:
                 return farewell.cancel()
+            # The last rank may still be computing: spinning would take its core.
             time.sleep(1e-4)
         for exchange in self._exchanges.values():
             exchange.free()
@@ -282,6 +289,7 @@ class _Steps:
         """Make progress, and return whether it is done."""
         mpi = self._engine._mpi
         try:
+            # The next step starts as soon as all requests of this one have ended.
             while all(request.Test() for request in self._requests):
                 requests = next(self._steps, None)
                 if requests is None:

@@ -44,6 +44,7 @@ class Shares:
         self._shares = [np.array_split(share, self._count) for share in np.array_split(numbers, size)]
         self._others = [rank for rank in range(size) if rank != self._rank]
         longest = max(len(piece) for piece in self._shares[self._rank])
+        # As many buffers as pieces are received ahead, used in turn.
         self._room = [
             {other: np.empty(longest, numbers.dtype) for other in self._others} for _ in range(_AHEAD)
         ]
@@ -59,6 +60,7 @@ class Shares:
             yield self._received[k]
             parts = [piece if at == self._rank else self._part(k, at) for at in range(len(self._shares))]
             _add_in_order(parts, piece)
+            # The sums of the others arrive in the memory that their pieces are sent from.
             yield self._sent[k]
             for other in self._others:
                 sums.append(self._communicator.Irecv(self._shares[other][k], other, RESERVED_TAG))
@@ -85,4 +87,5 @@ def _add_in_order(parts: list[Any], out: Any) -> None:
     """Add arrays from first to last; all but `out`, which is one of them, may be overwritten."""
     total, *rest = parts
     for part in rest:
+        # `out` holds a part that is read in its turn; before that, the sum collects in the first part.
         total = np.add(total, part, out=out if total is out or part is out else total)

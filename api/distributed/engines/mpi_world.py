@@ -83,6 +83,7 @@ class MPIWorld:
                     "PMI-1. Start the program with its mpiexec, or use MPICH: pip install mpich"
                 )
         mpi.COMM_WORLD.Set_errhandler(mpi.ERRORS_RETURN)
+        # Only now has every rank opened the shared memory whose names are removed next.
         meet(PrefixStore("after", store), rank, size, timeout, "mpi")
         if mpi.COMM_WORLD.Get_size() == size:
             _remove_shared_names()

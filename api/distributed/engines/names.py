@@ -86,6 +86,7 @@ def by_device(backend: str | None) -> dict[str, str]:
     ValueError
         A pair is malformed, or a device type is there twice.
     """
+    # PyTorch connects both device types if a program names no backend.
     if backend is None or not backend:
         return {"cpu": "mpi", "cuda": "nccl"} if is_installed("nccl") else {"cpu": "mpi"}
     if ":" not in backend:
@@ -100,6 +101,7 @@ def by_device(backend: str | None) -> dict[str, str]:
             )
         if device in result:
             raise ValueError(f"Duplicate device type {device!r} in backend string {backend!r}")
+        # Raises for a name that is not known, now and not at the first collective.
         engine_class(name)
         result[device] = name
     return result

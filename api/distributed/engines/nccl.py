@@ -102,6 +102,8 @@ class Nccl(Backend):
                     while (
                         ordered and type(pending) is _Done
                     ):  # what follows runs after it, in the same stream
+                        # Keeps its tensors: NCCL uses their memory until the last event, and the steps
+                        # may let go of them.
                         kept.append(pending)
                         pending = next(steps)
             except StopIteration as stop:
@@ -110,6 +112,7 @@ class Nccl(Backend):
             error = None
             try:
                 yield pending
+            # The operation is given up: closing the steps runs their `finally`.
             except GeneratorExit:
                 steps.close()
                 raise
@@ -160,6 +163,7 @@ class Nccl(Backend):
 
         def fetch() -> None:
             with self._within(self._stream):
+                # The device has done the gathering, so this copy does not wait for another rank.
                 records[:] = gathered.cpu().numpy().tobytes()
 
         pending = self._run(lambda nccl, stream: nccl.all_gather(gathered, own, stream), own, gathered)
@@ -229,6 +233,8 @@ class Nccl(Backend):
         """Send a part to each rank and receive one from each, all at once; None for nothing."""
 
         def call(nccl: Communicator, stream: int) -> None:
+            # As one group: a send may wait for its receive, so calls one after the other could wait for
+            # each other.
             with self._nccl.together():
                 for rank, (out, back) in enumerate(zip(sent, received, strict=True)):
                     if out is not None:
@@ -279,6 +285,7 @@ class Nccl(Backend):
     def shutdown(self) -> None:
         """End when the device has done everything."""
         if not self._ended:
+            # `destroy` does not wait for what the stream still has to do.
             self._stream.synchronize()
         self._end(lambda communicator: communicator.destroy())
 
@@ -309,6 +316,7 @@ class _Done:
             return True
         error = self._communicator.error()
         if error is not None:
+            # The kernels of a failed collective run on until the communicator is aborted.
             self._engine.abort()
             raise DistBackendError(f"nccl: {error}")
         return False
@@ -360,6 +368,7 @@ class _Link:
 
     def _connect(self) -> None:
         try:
+            # The current device belongs to a thread.
             with tt.cuda.device(self.engine.device):
                 self.communicator = _connected(self.engine._nccl, self._store, self._rank, 2)
         except (DistError, OSError) as error:
@@ -391,12 +400,14 @@ class _Message:
             raise DistBackendError(f"nccl: two ranks were not connected: {link.failure}") from link.failure
         if link.communicator is None:
             return False
+        # Starts those before it as well: NCCL has no tags, so both sides must call in one order.
         while self._running is None:
             link.waiting.pop(0)._start(link.communicator)
         return self._running.test()
 
     def _start(self, communicator: Communicator) -> None:
         link = self._link
+        # The copy before the message runs in another stream.
         link.stream.wait_event(self._ready)
         self._running = link.engine._called(communicator, link.stream, self._call, self._tensor)
 

@@ -255,6 +255,7 @@ class _CupyCommunicator:
         self, output: Tensor, input: Tensor, op: str, factor: float | None, stream: int
     ) -> None:
         self._native.reduceScatter(
+            # NCCL counts the elements that one rank gets; for a gathering, those that it gives.
             input.data_ptr(), output.data_ptr(), *self._what(output), self._operation(op), stream
         )
 
@@ -271,6 +272,7 @@ class _CupyCommunicator:
         self._native.recv(tensor.data_ptr(), *self._what(tensor), peer, stream)
 
     def split(self, place: int | None) -> Communicator | None:
+        # Ranks of one colour form a communicator, in the order of their keys.
         colour, key = (_NO_COLOUR, 0) if place is None else (0, place)
         communicator = self._native.commSplit(colour, key)
         return None if place is None else _CupyCommunicator(self._module, communicator)
@@ -278,6 +280,7 @@ class _CupyCommunicator:
     def error(self) -> str | None:
         try:
             self._native.check_async_error()
+        # CuPy raises what nccl4py returns.
         except self._module.NcclError as error:
             return str(error)
         return None

@@ -99,6 +99,7 @@ class PMIServer:
     def _barrier(self, words: dict[str, str]) -> str:
         self._barriers += 1
         key = f"barrier/{self._barriers}"
+        # Numbered barriers: the library meets several times, and a key of the store stays set.
         if self._store.add(f"{key}/count", 1) == self._size:
             self._store.set(key, b"open")
         self._store.wait([key], self._timeout)

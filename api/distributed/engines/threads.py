@@ -58,6 +58,7 @@ class _Collective:
         self._hub, self._number, self._take = hub, number, take
         with hub.lock:
             self._meeting = hub.meetings.setdefault(number, _Meeting(hub.size))
+            # Before the count, which other threads read without the lock.
             self._meeting.parts[rank] = part
             self._meeting.came += 1
 
@@ -65,8 +66,10 @@ class _Collective:
         if self._meeting.came < self._hub.size:
             return False
         with self._hub.lock:
+            # Under the lock: the first one that takes computes a reduction for all.
             self._take(self._meeting)
             self._meeting.went += 1
+            # Nobody looks for it any more, and it holds the tensors of all ranks.
             if self._meeting.went == self._hub.size:
                 del self._hub.meetings[self._number]
         return True
@@ -104,6 +107,7 @@ class _Receive:
             if first is None:
                 return False
             source, _, message = box.pop(first)
+        # Bytes count, not dtypes, as between processes by MPI.
         if message.nbytes != self._tensor.nbytes:
             raise DistBackendError(
                 f"recv: rank {source} sent {message.nbytes} bytes ({message.dtype}, {message.numel()} elements), and"
@@ -150,6 +154,7 @@ class Threads(Backend):
         except DistStoreError as error:
             raise DistTimeoutError(f"rank 0 did not come within {timeout.total_seconds():g} s") from error
         key = store.get("threads").decode()
+        # The last rank removes the hub, or it would live as long as the process.
         with _HUBS_LOCK:
             hub = _HUBS.get(key)
             if hub is None:
@@ -178,6 +183,7 @@ class Threads(Backend):
     def broadcast(self, tensor: Tensor, root: int) -> Pending:
         """Send root's tensor to all ranks."""
         if self.rank == root:
+            # A copy: the root may go on and change its tensor before the others have come.
             return self._meet(tensor.clone(), lambda meeting: None)
         return self._meet(None, lambda meeting: tensor.copy_(meeting.parts[root].view(tensor.shape)))
 
@@ -338,5 +344,6 @@ def run_threads(
     for thread in threads:
         thread.join()
     if errors:
+        # The earliest error is the cause; the others were raised because a rank had left.
         raise min(errors, key=lambda pair: pair[0])[1]
     return results

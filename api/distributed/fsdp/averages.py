@@ -40,6 +40,7 @@ class Average:
         if self._work is None:
             return
         self._work.wait()
+        # Lets go of the flattened gradients, the largest tensors of a backward pass.
         self._work = None
         if self._replicas is not None:
             self._summed = collectives.all_reduce(self._part, group=self._replicas, async_op=True)

@@ -67,8 +67,10 @@ def draw(part: Any, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     with tt.DisableTTFunctionSubclass():
         scratch = tt.Generator(device.type).manual_seed(0)
         with tt.no_grad():
+            # A trial on four elements finds out how many words an element takes, whatever the operator.
             on(lambda leaf: leaf.new_zeros(_GROUP), scratch)
         blocks = scratch.get_offset()  # of words, for a group of elements
+        # Rounded up to whole blocks, as one process would use them.
         total = -(-placement.rows * placement.row_size * blocks // _GROUP)
         seed, offset = generator_for_all(generator, total, placement, device)
         if not count:
@@ -104,7 +106,9 @@ def generator_for_all(
     """
     is_first = placement.is_first and placement.rank == 0
     seed, offset = reserve(generator, blocks if is_first else 0, device.type)
+    # An int64 cannot hold a seed of 64 bits without a sign, so both numbers go in halves.
     state = tt.tensor([seed >> 32, seed & 0xFFFFFFFF, offset >> 32, offset & 0xFFFFFFFF], device=device)
+    # First to the same rows of all copies, then within each copy: together from one rank to all.
     for group in (placement.replicas, placement.group):
         if group is not None and ranks.get_world_size(group) > 1:
             collectives.broadcast(state, group_src=0, group=group)

@@ -38,6 +38,7 @@ class FSDPModule:
         try:
             policy = shards.policy
             if policy.cast_forward_inputs and policy.param_dtype is not None:
+                # Parameters are gathered in `param_dtype`; operators want inputs of the same one.
                 args, kwargs = _cast((args, kwargs), policy.param_dtype)
             run.begin(shards)
             with shards.whole():
@@ -45,6 +46,7 @@ class FSDPModule:
                 outputs = forward(*args, **kwargs)
         finally:
             run.depth -= 1
+            # The graph belongs to the outputs: groups that backward never reaches would keep it alive.
             if run.depth == 0:
                 for group in _groups(self):
                     group.release()
@@ -56,6 +58,7 @@ class FSDPModule:
         run.groups = _groups(self)
         for group in run.groups:
             group.run = run
+            # An optimizer may have changed the parts since they were gathered.
             group.forget()
         for group in run.groups:  # backward collects in the reverse order, in which averages end
             group.prepare()
@@ -203,7 +206,9 @@ def fully_shard(
     )
     for each in modules:
         kind = type(each)
+        # The module stays the same object, which optimizers and other modules refer to.
         each.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
+        # A forward in the instance would hide the one of the new class.
         each._shards, each._own_forward = shards, each.__dict__.pop("forward", None)
     return module
 

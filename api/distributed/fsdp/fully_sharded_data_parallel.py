@@ -129,6 +129,7 @@ class FullyShardedDataParallel(Module):
 
         def sync(tensors: Iterable[Tensor]) -> None:
             for tensor in tensors:
+                # Along each dimension from its first rank, which is together from rank 0 to all.
                 for dim in reversed(range(mesh.ndim)):
                     collectives.broadcast(tensor.detach(), group_src=0, group=mesh.get_group(dim))
 
@@ -144,9 +145,11 @@ class FullyShardedDataParallel(Module):
         reshard = strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
 
         def shard(chosen: Module, root: bool) -> None:
+            # One unit after the other gets memory and is divided, so the whole model never has to fit.
             if _on_meta(chosen):
                 _materialize(chosen, param_init_fn, device_id)
                 if sync_module_states:
+                    # Inner units are divided already: their first rank has other rows.
                     own = (p for p in chosen.parameters() if not hasattr(type(p), "to_local"))
                     sync((*own, *chosen.buffers()))
             casts = precision.cast_root_forward_inputs if root else precision.cast_forward_inputs
@@ -177,6 +180,7 @@ class FullyShardedDataParallel(Module):
         try:
             return super().__getattr__(name)
         except AttributeError:
+            # By the dict: the attribute would come back here without end while it is not set.
             return getattr(self._modules["_fsdp_wrapped_module"], name)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -225,6 +229,7 @@ class FullyShardedDataParallel(Module):
             groups = dict.fromkeys(inner._shards for inner in chosen)
             wholes = [(group.parameters, stack.enter_context(group.whole())) for group in groups]
             yield
+            # Ranks may have written different values; each keeps its own rows of them.
             if writeback:
                 for parameters, tensors in wholes:
                     for parameter, tensor in zip(parameters, tensors, strict=True):
@@ -308,6 +313,7 @@ def _mesh(
         raise ValueError(
             f"FullyShardedDataParallel(): LOCAL_WORLD_SIZE={local} does not divide {count} ranks"
         )
+    # Ranks of a machine share a copy, so the gathering of parameters stays within the machine.
     rows = [list(range(first, first + local)) for first in range(0, count, local)]
     sharded, _ = new_groups.new_subgroups_by_enumeration(rows)
     copies, _ = new_groups.new_subgroups_by_enumeration([list(row) for row in zip(*rows, strict=True)])

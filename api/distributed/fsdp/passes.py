@@ -32,6 +32,7 @@ class Pass:
         """Note that forward is at a group, and gather the one that came after it last time."""
         position = len(self.order)
         self.order.append(group)
+        # A guess by the last order; where forward takes another way, nothing is gathered ahead in vain.
         if self.last[position : position + 1] == [group]:
             for following in self.last[position + 1 : position + 2]:
                 following.start_gathering()
@@ -50,6 +51,7 @@ class Pass:
             if not when_pass_ends(self._ended):
                 return
             self._touched = {}
+        # The state before this backward, so only the first call counts.
         self._touched.setdefault(group, group.unreduced)
 
     def started(self, averages: list[Average], average: Average) -> None:

@@ -152,6 +152,7 @@ def call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     parts = list(_parts((args, kwargs)))
     base = name if name.startswith("_") else name.removesuffix("_")
     kind = _kind(base)
+    # `clip_grad_norm_` calls it with all gradients; each norm must cover the rows of all ranks.
     if base == "_foreach_norm":
         return _foreach_norm(*args, **kwargs)
     if base in DRAWN:
@@ -162,12 +163,16 @@ def call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         or name.endswith("_")
         or "out" in kwargs
     ):
+        # What is written element by element stays in its rows; anything else would write what one rank
+        # alone has computed.
         if kind in ("factory", "pointwise") or base.startswith("_") or base in _SAME_PLACES:
             return _plainly(func, args, kwargs)
         raise _refusal(name)
     if any(part.group is not parts[0].group for part in parts):
         raise _refusal(name, "its tensors are divided among different ranks")
     if kind == "pointwise" or base in _SAME_PLACES or (base in ("max", "min") and _is_pair(args)):
+        # A number in an elementwise operator is used by the rows of all ranks, so its gradient is a sum
+        # over them.
         args = tuple(_number_of_all(arg, parts[0].group) for arg in args)
         return _as_parts(parts[0], _plainly(func, args, kwargs), same_places=True)
     if kind == "view" or base in _MOVED:
@@ -239,6 +244,7 @@ def _used_by_all(value: Tensor, group: ProcessGroup) -> Any:
 def _kind(name: str) -> str:
     """Return what kind of operator a name stands for, as the schema says it."""
     operator = getattr(tt.ops, name, None)
+    # `tt.ops` gives a packet of overloads; the definition belongs to one of them.
     operator = getattr(operator, "default", operator)
     return getattr(getattr(operator, "definition", None), "kind", "other")
 
@@ -261,11 +267,13 @@ def _expect_all_rows(name: str, base: str, args: tuple[Any, ...], kwargs: dict[s
     """Refuse to take some rows of a part, which are others than those of the whole with these numbers."""
     if not args or not hasattr(args[0], "placement"):
         return
+    # Their elements depend on the row's number in the whole, or on the memory of all rows.
     if base in ("diagonal", "as_strided"):
         raise _refusal(name)
     if base in _PIECES:
         before = _PIECES[base]
         dim = kwargs.get("dim", args[before] if len(args) > before else 0)
+        # Only dimension 0 is divided among the ranks.
         if dim in (0, -args[0].ndim):
             raise _refusal(name, "it takes some of them")
 
@@ -274,6 +282,7 @@ def _indexed(part: Any, func: Callable[..., Any], args: tuple[Any, ...], kwargs:
     """Read or write elements by an index: those in the whole's rows of these numbers, or all rows, or by a mask."""
     name, index = func.__name__.strip("_"), args[1]
     first, rest = (index[0], index[1:]) if isinstance(index, tuple) and index else (index, ())
+    # An ellipsis stands for dimension 0 if the other indices do not use up all dimensions.
     all_rows = first is Ellipsis and len([i for i in rest if i is not None]) < part.ndim
     mask = isinstance(first, Tensor) and first.dtype is tt.bool and first.shape[:1] == part.shape[:1]
     if (isinstance(first, slice) and first == slice(None)) or all_rows:
@@ -283,8 +292,10 @@ def _indexed(part: Any, func: Callable[..., Any], args: tuple[Any, ...], kwargs:
         return None if result is None else part.by_row(result)
     if mask and not rest:
         return _as_parts(part, _plainly(func, args, kwargs))
+    # Each rank can write the rows that it has; reading them would give each rank another result.
     if "set" not in name or not isinstance(first, int | slice) or isinstance(first, bool):
         raise _refusal(name, "it takes some of them")
+    # A range resolves negative numbers and open slices as Python does.
     rows = range(part.placement.rows)
     begin, end = part.placement.of_rank(part.placement.rank)
     try:
@@ -293,6 +304,7 @@ def _indexed(part: Any, func: Callable[..., Any], args: tuple[Any, ...], kwargs:
         raise IndexError(f"index {first} is out of bounds for dimension 0 with size {len(rows)}") from None
     if isinstance(selected, int):
         own: Any = selected - begin if begin <= selected < end else slice(0, 0)
+    # A tensor of values has rows of its own, and nothing says which rank has which of them.
     elif selected.step != 1 or (isinstance(args[2], Tensor) and args[2].ndim):
         raise _refusal(name, "its values are not divided among ranks")
     else:
@@ -396,16 +408,19 @@ def _reduced(name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs:
     if name == "aminmax":
         return tt.return_types.aminmax((call(tt.amin, args, kwargs), call(tt.amax, args, kwargs)))
     if name == "nanmean":
+        # Counted in int64: a dtype that was asked for is that of the result.
         count = call(tt.sum, (part.isnan().logical_not(), *args[1:]), {**kwargs, "dtype": None})
         return call(tt.nansum, args, kwargs) / count
     if name in _NORMS:
         return _norm(name, func, args, kwargs, part, dims)
     if name == "mean":
         total = _plainly(tt.sum, args, kwargs)
+        # Ranks may have different numbers of rows, so the mean of their means would be wrong.
         count = tt.tensor(part.numel() // max(total.numel(), 1), device=part.device)
         return _together(total, part.group).sum(0) / _together(count, part.group).sum()
     if name not in _COMBINED:
         raise _refusal(name)
+    # A rank without rows takes part with the neutral element, because all ranks must gather.
     if name in ("amax", "amin", "max", "min") and not part.numel():
         local = _plainly(func, (_nothing(part, name in ("amin", "min")), *args[1:]), kwargs)
     else:
@@ -417,6 +432,7 @@ def _reduced(name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs:
 
 def _dimensions(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the dimension or dimensions over which a call goes; None for all."""
+    # The second argument of these is a tensor, not a dimension.
     if name in ("dot", "vdot", "equal", "allclose"):
         return None
     before = _DIM.get(name, 1)
@@ -441,17 +457,22 @@ def _spread(
     keepdim = kwargs.get("keepdim", kwargs.get("keepdims", len(flags) > 1 and flags[1]))
     over = tuple(range(part.ndim)) if dims is None else dims
     with tt.DisableTTFunctionSubclass():
+        # Squares of halves overflow beyond 65,504, or lose their digits.
         x = part.float() if part.dtype.itemsize < 4 and part.is_floating_point() else part
         total = x.sum(over, keepdim=True)
         here = tt.tensor(part.numel() // max(total.numel(), 1), device=part.device)
         count = _together(here, part.group).sum()
+        # The mean first, then the distances from it: the difference of the mean square and the squared
+        # mean cancels.
         mean = _together(total, part.group).sum(0) / count
         distances = (x - _used_by_all(mean, part.group)).abs()
         squares = _together((distances * distances).sum(over, keepdim=True), part.group).sum(0)
         result = squares / (count - correction).clamp(min=0)
         if name.startswith("std"):  # the derivative of the root at 0 is taken as 0
             flat = result == 0
+            # The inner `where` keeps 0 from the root, whose infinite derivative times 0 would be nan.
             result = tt.where(flat, 0, tt.where(flat, 1, result).sqrt())
+        # The variance of complex numbers is real, their mean is not.
         results = [
             value.to(part.dtype if value is mean else part.dtype.to_real()) for value in (result, mean)
         ]
@@ -472,6 +493,7 @@ def _extremes(
     with tt.DisableTTFunctionSubclass():
         rows = part if part.numel() else _nothing(part, smallest)
         if dims is None:
+            # Positions in the flattened whole.
             rows, before = rows.reshape(-1), before * part.placement.row_size
         values, positions = (tt.min if smallest else tt.max)(rows, 0, keepdim)
         values, positions = _together(values, part.group), _together(positions + before, part.group)
@@ -523,17 +545,20 @@ def _norm(
 ) -> Tensor:
     value = kwargs.get(_NORMS[name], args[1] if len(args) > 1 else None)
     order = _order(name, value, part.ndim if dims is None else 1 if isinstance(dims, int) else len(dims))
+    # The orders inf and -inf are not defined for no elements.
     if part.numel() or (order > -inf and order < inf):
         local = _plainly(func, args, kwargs)
     else:
         row = tt.zeros((1, *part.shape[1:]), dtype=part.dtype, device=part.device) + _no_rows(part)
         local = _plainly(func, (row, *args[1:]), kwargs)
+        # The order -inf takes the smallest value, of which inf is the neutral element.
         local = local + inf if order < 0 else local
     return _combined_norms(_together(local, part.group), order)
 
 
 def _combined_norms(norms: Tensor, order: float) -> Tensor:
     """Return the norms of vectors whose pieces have these, along the first dimension."""
+    # The norm of norms of one order is the norm of the whole; order 0 counts elements that are not zero.
     return norms.sum(0) if order == 0 else tt.linalg.vector_norm(norms, order, dim=0)
 
 
@@ -547,6 +572,7 @@ def _foreach_norm(tensors: Any, ord: Any = 2, **kwargs: Any) -> tuple[Tensor, ..
             kwargs,
         )
     )
+    # One message for all parameters of a group, not one for each.
     groups: dict[Any, list[int]] = {}
     for index, tensor in enumerate(tensors):
         if hasattr(type(tensor), "to_local"):

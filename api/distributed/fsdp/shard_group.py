@@ -111,6 +111,7 @@ class ShardGroup:
         numbers: dict[Tensor, int] = {}
         owned = _owned(modules, ignored)
         for location, parameter in owned:
+            # Modules that are tied share one parameter: it is divided once, and put in all of its places.
             if parameter not in numbers:
                 numbers[parameter] = len(self.parameters)
                 self.parameters.append(ShardedParameter.of(parameter, group, replicas, offload))
@@ -138,6 +139,8 @@ class ShardGroup:
         """Gather in the background, for the next `gather`."""
         if self._under_way is not None or self._gathered is not None or not self.parameters:
             return
+        # One message for all parameters; padding makes the parts of all ranks equally long, as all_gather
+        # needs.
         flat = tt.cat([padded(p.to_local(), p.placement).to(self._dtype(p)) for p in self.parameters])
         flat = flat if self._device is None else flat.to(self._device)
         gathered = flat.new_empty(self.size * flat.numel())
@@ -158,6 +161,8 @@ class ShardGroup:
             work.wait()
         rows = gathered.view(self.size, -1)
         wholes = []
+        # The columns of one parameter, row after row, are its parts in the order of the ranks, then the
+        # padding.
         for parameter, piece in zip(self.parameters, rows.split(self._lengths(), dim=1), strict=True):
             placement = parameter.placement
             flat = piece.reshape(-1)[: placement.rows * placement.row_size]
@@ -170,6 +175,7 @@ class ShardGroup:
     def forget(self) -> None:
         """Let go of what was gathered ahead, which an optimizer's step has made old."""
         if self._under_way is not None and self._under_way[1] is not None:
+            # The engine still writes into this memory.
             self._under_way[1].wait()
         self._under_way = self._gathered = None
 
@@ -202,10 +208,13 @@ class ShardGroup:
         kept = self.unreduced
         full = list(gradients) if kept is None else [a + b for a, b in zip(kept, gradients, strict=True)]
         if not self.syncs:
+            # A copy, for the autograd engine may add to a gradient in place, or hand the same one to
+            # others.
             self.unreduced = [gradient.clone() for gradient in full] if kept is None else full
             return None
         self.unreduced = None
         less = self.policy.reduce_dtype
+        # Several parameters travel in one tensor, which has one dtype.
         dtype = reduce(tt.promote_types, (less if less and not g.is_complex() else g.dtype for g in full))
         rows = []
         for parameter, gradient in zip(self.parameters, full, strict=True):
@@ -213,6 +222,7 @@ class ShardGroup:
             flat = gradient.reshape(-1).to(dtype)
             missing = self.size * placement.chunk * placement.row_size - flat.numel()
             rows.append((tt.cat([flat, flat.new_zeros(missing)]) if missing else flat).view(self.size, -1))
+        # Divided before the sum, which could overflow in a small dtype.
         joined = tt.cat(rows, dim=1).div_(self.divisor)
         return self.run.under_way.start(joined, self.group, self.replicas)
 
@@ -252,6 +262,7 @@ class ShardGroup:
     @contextmanager
     def whole(self) -> Generator[list[Tensor]]:
         """Put gathered parameters in their places, as parts of the graph."""
+        # The last backward has gathered it, and an optimizer may have changed the parts since.
         if self._gathered is not None:
             self.forget()
         wholes = []
@@ -305,12 +316,15 @@ class ShardGroup:
         if not (self.reshard and wholes and tt.is_grad_enabled()):
             return nullcontext()
         outer = innermost_hooks()
+        # See Note [Sharded parameters and checkpoints].
         if outer is not None and not isinstance(getattr(outer[1], "__self__", None), ShardGroup):
             return nullcontext()
+        # A view of a parameter has its memory, whatever operators it went through.
         indices = {_memory(tensor): index for index, tensor in enumerate(wholes) if tensor.numel()}
         return saved_tensors_hooks(lambda tensor: self._pack(tensor, indices), self._unpack)
 
     def _pack(self, tensor: Tensor, indices: dict[int, int]) -> Any:
+        # Only geometry and memory are restored by `_unpack`, so nothing with more than that is packed.
         if type(tensor) is not Tensor or tensor.layout is not tt.strided or not tensor.numel():
             return tensor
         index = indices.get(_memory(tensor))
@@ -323,6 +337,7 @@ class ShardGroup:
         if not isinstance(kept, _View):
             return kept
         tensor = self._gathered_again()[kept.place]
+        # A view in another dtype counts strides and offset in its own elements.
         if tensor.dtype is kept.dtype:
             return tensor.as_strided(kept.shape, kept.strides, kept.offset)
         view = tt.empty(0, dtype=kept.dtype, device=tensor.device)
@@ -334,6 +349,7 @@ class ShardGroup:
             self.run.touch(self)
             with tt.no_grad():
                 self._gathered = self.gather()
+            # The group that ran before this one in forward is the next that backward needs.
             earlier = self.run.before(self)
             if earlier is not None and earlier.reshard:
                 earlier.start_gathering()
@@ -391,6 +407,7 @@ class _Gather(Function):
         if average is None:
             return None, None, *(None for _ in parameters)
         ctx.group.run.started(ctx.averages, average)
+        # Placeholders of the right shape without memory: `_Collect` returns the averages instead.
         return None, None, *(parameter.new_zeros(()).expand(parameter.shape) for parameter in parameters)
 
 
@@ -408,6 +425,7 @@ class _Collect(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, *gradients: Tensor | None) -> tuple[Any, ...]:
+        # The list is shared with `_Gather`, and the same graph may run backward again.
         averages = ctx.averages[:]
         ctx.averages.clear()
         if not averages:  # gradients add up until they are averaged

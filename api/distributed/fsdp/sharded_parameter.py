@@ -72,6 +72,7 @@ class Placement:
 
     def of_rank(self, rank: int) -> tuple[int, int]:
         """Return the first row of a rank and the one after its last."""
+        # The last ranks may have no rows: five rows for four ranks are 2, 2, 1, 0.
         first = min(rank * self.chunk, self.rows)
         return first, min(first + self.chunk, self.rows)
 
@@ -159,6 +160,7 @@ class ShardedParameter(_Part, Parameter):
     ) -> ShardedParameter:
         """Return this rank's part of a parameter that all ranks have whole."""
         placement = Placement(group, tuple(parameter.shape), replicas)
+        # A copy, or the view would keep the whole parameter in memory.
         part = placement.part(parameter).clone()
         if offload is not None:
             part = part.cpu()
@@ -189,5 +191,6 @@ def whole(part: Tensor, placement: Placement) -> Tensor:
     size = ranks.get_world_size(placement.group)
     gathered = flat.new_empty(size * flat.numel())
     gathering.all_gather_single(gathered, flat, group=placement.group)
+    # The padding lies behind the last row, since only the last ranks have less than a chunk.
     count = placement.rows * placement.row_size
     return gathered[:count].reshape(placement.shape)

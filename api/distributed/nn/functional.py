@@ -46,6 +46,8 @@ class _AllReduce(Function):
 
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
+        # Each rank's result depends on each rank's tensor in the same way, so the gradients combine like
+        # the values.
         return _AllReduce.apply(grad, ctx.op, ctx.group), None, None
 
 
@@ -70,6 +72,8 @@ class _Reduce(Function):
         ctx.root, ctx.op, ctx.group = root, op, group
         result = _copy(tensor)
         dist.reduce(result, root, op, group)
+        # The other ranks' tensors stay as they were, and would have another gradient than that of
+        # `backward`.
         return result if dist.get_rank() == root else tt.zeros_like(result)
 
     @staticmethod
@@ -92,6 +96,7 @@ class _AllGather(Function):
 
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
+        # Each rank's row is in the results of all ranks: its gradient is the sum of theirs.
         return _ReduceScatter.apply(grad, ReduceOp(ReduceOp.SUM), ctx.group), None
 
 
@@ -115,6 +120,7 @@ class _Gather(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, tensor: Tensor, root: int, group: ProcessGroup | None) -> Tensor:
         ctx.root, ctx.group = root, group
+        # Zeros on the other ranks, which depend on nothing.
         rows = tt.zeros((dist.get_world_size(group), *tensor.shape), dtype=tensor.dtype, device=tensor.device)
         dist.gather(tensor, list(rows) if dist.get_rank() == root else None, root, group)
         return rows
@@ -149,6 +155,7 @@ class _AllToAll(Function):
 
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
+        # What was received goes back where it came from.
         return _AllToAll.apply(grad.contiguous(), ctx.sent, ctx.received, ctx.group), None, None, None
 
 

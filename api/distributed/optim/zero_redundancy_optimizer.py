@@ -91,6 +91,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         """The optimizer of this rank's part."""
         Joinable.__init__(self)
         Optimizer.__init__(self, groups, dict(defaults))
+        # Groups stay, even those without parameters of this rank: `_copy_options` pairs them.
         self.optim = optimizer_class([self._own(group) for group in self.param_groups], **defaults)
         self.defaults = self.optim.defaults
         for group, own in zip(self.param_groups, self.optim.param_groups, strict=True):
@@ -104,6 +105,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         """Add parameters; all ranks add the same."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
+        # The largest first, each to the rank with least (longest-processing-time scheduling): all ranks
+        # come to the same.
         for parameter in sorted(group["params"], key=lambda p: p.numel(), reverse=True):
             owner = min(range(self.world_size), key=self._loads.__getitem__)
             self._owner[parameter] = owner
@@ -123,6 +126,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         result: dict[Any, list[Tensor]] = {}
         for parameter, owner in self._owner.items():
             result.setdefault((owner, str(parameter.dtype), str(parameter.device)), []).append(parameter)
+        # One order on all ranks, in which they call `broadcast`.
         return dict(sorted(result.items(), key=lambda entry: entry[0]))
 
     def _make_buckets(self) -> None:
@@ -144,6 +148,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             flat = self._buckets.get(key)
             if flat is None:
                 flat = tt.cat([parameter.detach().reshape(-1) for parameter in parameters])
+            # All are started before the first is awaited, so that the owners send at the same time.
             work = collectives.broadcast(flat, group_src=key[0], group=self.process_group, async_op=True)
             started.append((key, parameters, flat, work))
         for key, parameters, flat, work in started:
@@ -168,6 +173,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         """
         Join.notify_join_context(self)
         local = self._local()
+        # Schedulers change the options of this optimizer, some optimizers those of their own.
         _copy_options(self.param_groups, local.param_groups)
         loss = local.step(**kwargs) if closure is None else local.step(closure=closure, **kwargs)
         _copy_options(local.param_groups, self.param_groups)
@@ -222,6 +228,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             )
         state: dict[int, Any] = {}
         for rank, collected in enumerate(self._collected):
+            # The local optimizer numbers its parameters alone, in the order of the groups.
             order = [p for group in self.param_groups for p in group["params"] if self._owner[p] == rank]
             for number, value in collected["state"].items():
                 state[positions[order[number]]] = value

@@ -148,6 +148,7 @@ class Agent:
             if ended and not reported:
                 reported = True
                 membership.done(generation)
+            # A single machine has nobody else's word to look for before its own workers are done.
             if not alone or reported:
                 end = membership.end_of(generation.number)
                 if end is not None:
@@ -181,6 +182,7 @@ class Agent:
             "TORCHELASTIC_USE_AGENT_STORE": True,
             "TT_RUN_GENERATION": generation.number,
         }
+        # As torchrun: each worker would take all cores for itself.
         if "OMP_NUM_THREADS" not in options.environ and options.nproc > 1:
             common["OMP_NUM_THREADS"] = 1
             if generation.number == 0:
@@ -201,6 +203,7 @@ class Agent:
         """Tell the other machines that this one goes."""
         if self._membership is None or self._generation is None:
             return
+        # The store may be gone with the machine that serves it.
         with suppress(DistError):
             where = self._membership.host
             self._membership.end(
@@ -208,6 +211,7 @@ class Agent:
                 kind="lost",
                 nodes=[self._generation.group_rank],
                 why=f"the agent on {where} was told to end",
+                # The server ends with the agent that has it, so no further generation can begin.
                 final=self._membership.coordinates,
             )
             if self._workers is not None:

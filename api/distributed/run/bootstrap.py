@@ -31,6 +31,7 @@ def keep_errors() -> None:
     )  # the program takes this module's names
 
     def keep(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        # Tracebacks begin in the program, as if Python had run it.
         while trace is not None and trace.tb_frame.f_code.co_filename in own:
             trace = trace.tb_next
         error.__traceback__ = trace
@@ -57,15 +58,20 @@ if __name__ == "__main__":
     is_module = sys.argv[1] == "module"
     del sys.argv[:2]
     if not sys.flags.safe_path:
+        # As Python itself sets it: the folder of this file would shadow modules of the program.
         sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.realpath(sys.argv[0]))
     if is_module:
         step: Any = runpy._run_module_as_main, (sys.argv[0],)  # type: ignore[attr-defined]  # as `python -m` does
     else:
         with open(sys.argv[0], "rb") as source:
+            # In these globals, so that the program is the module `__main__`, which pickle and spawn look
+            # for.
             step = exec, (compile(source.read(), sys.argv[0], "exec", dont_inherit=True), globals())
         __file__ = sys.argv[0]
+    # The program finds the names of a fresh module.
     for name in [name for name in globals() if not name.startswith("__") and name != "step"]:
         del globals()[name]
     del name
     __doc__ = None  # type: ignore[assignment]  # a program has its own, or none
+    # Called without a name that would be left among the program's.
     (lambda function, arguments: function(*arguments))(*globals().pop("step"))

@@ -106,6 +106,7 @@ class Membership:
         DistStoreError
             Too few agents came in time, or two have the same --node-rank.
         """
+        # A machine that comes late must not wait for a generation that has begun.
         if not self.coordinates and self._store.check(["current"]):
             number = max(number, int(self._store.get("current")))
         while True:
@@ -138,6 +139,7 @@ class Membership:
         )
         if options.backend == "static":
             self._index = options.node_rank
+            # Two agents with one rank would give their workers the same ranks.
             if part.compare_set(f"node/{self._index}", "", about) != about.encode():
                 raise DistStoreError(f"another agent has --node-rank {self._index} already")
         else:
@@ -153,6 +155,7 @@ class Membership:
         while True:
             here = [i for i in range(self._arrived(part)) if part.check([f"node/{i}"])]
             now = time.monotonic()
+            # Machines that start a little later still get in, up to the time of the last call.
             if len(here) >= options.min_nodes and last_call is None:
                 last_call = now + self._last_call
             enough = len(here) >= min(options.max_nodes, max(expected, options.min_nodes))
@@ -204,6 +207,7 @@ class Membership:
 
     def end(self, number: int, **facts: Any) -> dict[str, Any]:
         """Say why a generation ends, and return why it did: the first word counts."""
+        # Several agents may see different causes; all must draw their conclusion from the same one.
         said = self._part(number).compare_set("end", "", json.dumps(facts))
         end: dict[str, Any] = json.loads(said)
         return end
@@ -221,12 +225,14 @@ class Membership:
             return
         self._next_beat = now + BEAT
         part = self._part(generation.number)
+        # A count and not a time: the clocks of machines differ, and only the coordinator's measures.
         part.add(f"beat/{generation.group_rank}", 1)
         if not self.coordinates:
             return
         lost = []
         for rank in range(len(generation.nodes)):
             key = f"beat/{rank}"
+            # Adding 0 reads a counter that may not be there yet.
             count = b"%d" % part.add(key, 0)
             if self._beats.get(key, (b"", 0.0))[0] != count:
                 self._beats[key] = (count, now)
@@ -255,6 +261,7 @@ def is_here(host: str) -> bool:
     for family, kind, protocol, _, where in addresses:
         try:
             with socket.socket(family, kind, protocol) as probe:
+                # The system lets a process bind only to addresses of its own machine.
                 probe.bind(where)
                 return True
         except OSError:

@@ -159,6 +159,7 @@ def options(given: argparse.Namespace) -> Options:
     if low > high:
         raise ValueError(f"--nnodes: the minimum {low} is above the maximum {high}")
     backend, endpoint, run_id = given.rdzv_backend, given.rdzv_endpoint, given.rdzv_id
+    # One machine needs no agreed port: its own server takes any that is free.
     alone = backend == "static" and not endpoint and given.master_port is None and high == 1
     if given.standalone or alone:
         backend, endpoint = "c10d", "localhost:0"
@@ -248,6 +249,7 @@ def workers(text: str) -> int:
             return int(cuda.device_count())
         if text == "gpu":
             raise ValueError("--nproc-per-node=gpu: no GPU is available here")
+        # The cores that this process may use, of which a container or Slurm may give only some.
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if not text.isdigit():
         raise ValueError(f"--nproc-per-node must be a number, auto, cpu or gpu, not {text!r}")

@@ -53,16 +53,19 @@ class Pipes:
     def end(self) -> None:
         """Wait for the last line; a process that outlives its worker is not waited for."""
         for thread in self._threads:
+            # A grandchild may keep the pipe open for ever.
             thread.join(1.0)
         self._files.close()
 
     def _pass_on(self, pipe: IO[bytes], stream: TextIO | None, copy: IO[bytes] | None) -> None:
         with pipe:
+            # A limit, for a progress bar may never print the end of a line.
             while line := pipe.readline(1 << 16):
                 if copy is not None:
                     copy.write(line)
                     copy.flush()
                 if stream is not None:
+                    # Ends with a line break, or the output of the next rank would go on in the same line.
                     whole = self._label + line + (b"" if line.endswith(b"\n") else b"\n")
                     with self._output.lock:
                         show(stream, whole)
@@ -70,6 +73,7 @@ class Pipes:
 
 def show(stream: TextIO, line: bytes) -> None:
     """Append a line as it is to the stream."""
+    # What was printed as text must come before what is written to the buffer below it.
     stream.flush()
     target = getattr(stream, "buffer", None)
     if target is None:  # a notebook's

@@ -29,8 +29,10 @@ def watch(lines: Iterable[str]) -> set[int]:
 
 
 if __name__ == "__main__":
+    # The signals that end the agent, which this process must outlive.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
+    # The input ends when the agent does, however it ends: the system closes the pipe.
     for group in watch(sys.stdin):
         with suppress(ProcessLookupError):  # it has ended, and the agent before it could say so
             os.killpg(group, signal.SIGKILL)

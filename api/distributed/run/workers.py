@@ -41,7 +41,9 @@ class Watcher:
     """
 
     def __init__(self, temporary: str = "") -> None:
+        # Isolated, without `site`: it starts quickly, and nothing in the environment can break it.
         words = [sys.executable, "-I", "-S", str(HERE / "watcher.py"), *filter(None, [temporary])]
+        # In a session of its own, which Ctrl-C in the agent's terminal does not reach.
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
 
     def say(self, line: str) -> None:
@@ -95,6 +97,8 @@ class Workers:
                 process = subprocess.Popen(
                     words,
                     env={**self._options.environ, **environment, "TORCHELASTIC_ERROR_FILE": pipes.error_file},
+                    # A group of its own, so that all processes that the worker has started can be ended
+                    # with it.
                     start_new_session=True,
                     **pipes.arguments,
                 )
@@ -102,6 +106,8 @@ class Workers:
                 pipes.end()
                 raise
             self._watcher.say(f"+{process.pid}")
+            # Can be read when the process has ended: `wait` returns at once and needs no handler of
+            # SIGCHLD.
             end = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
             self._workers.append(Worker(rank, local_rank, process, pipes, end))
             pipes.begin(process)
@@ -175,4 +181,5 @@ class Workers:
 
 def has_ended(pid: int) -> bool:
     """Return whether a child has ended, without reaping it."""
+    # Until it is reaped, its number cannot be given to another process.
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

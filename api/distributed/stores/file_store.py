@@ -71,6 +71,7 @@ class Log:
             while True:
                 descriptor = self._open()
                 try:
+                    # Readers share the lock; on a wait there are many of them.
                     fcntl.flock(descriptor, fcntl.LOCK_EX if writing else fcntl.LOCK_SH)
                     if not self._is_current(descriptor):
                         continue  # the last user removed it while this one waited for the lock
@@ -81,8 +82,10 @@ class Log:
                         return
                     finally:
                         HELD.paths.remove(self.path)
+                # Closing the descriptor frees its lock.
                 finally:
                     os.close(descriptor)
+                    # Finalizers that ran while this thread had a lock; see `leave`.
                     while HELD.late and not HELD.paths:
                         leave(*HELD.late.pop())
 
@@ -105,6 +108,7 @@ class Log:
             self.table, self._read, self._file = Table(), 0, identity
         left = status.st_size - self._read
         data = b""
+        # A read may return less than it was asked for, on network file systems most of all.
         while len(data) < left:
             part = os.pread(descriptor, left - len(data), self._read + len(data))
             if not part:
@@ -115,6 +119,7 @@ class Log:
             checksum, key_size, value_size = RECORD.unpack_from(data, at)
             middle = at + RECORD.size + key_size
             end = middle + (0 if value_size == DELETED else value_size)
+            # A torn record, see Note [Records of a FileStore].
             if end > len(data) or zlib.crc32(data[at + 4 : end]) != checksum:
                 break
             key = data[at + RECORD.size : middle]
@@ -133,11 +138,13 @@ class Log:
             body = sizes + key + (value or b"")
             data += struct.pack(">I", zlib.crc32(body)) + body
         try:
+            # Cuts a torn record off; the exclusive lock says that nobody is writing it.
             os.ftruncate(descriptor, self._read)
             done = 0
             while done < len(data):
                 done += os.pwrite(descriptor, data[done:], self._read + done)
         except OSError as error:  # the disk is full: what was written is torn, and as good as not there
+            # Forces the table to be read anew from the start.
             self._file = None
             raise DistStoreError(f"FileStore: cannot write {self.path}: {error.strerror}") from error
         self._refresh(descriptor)
@@ -148,23 +155,29 @@ class Log:
         if now - self._looked < LOOK:
             return
         self._looked = now
+        # Another thread may refresh the table in the meantime.
         records = [key for key in self.table.values.copy() if key.startswith(WILL)]
         gone = [record for record in records if ended(self.path, record)]
         if gone:
             with self.opened() as descriptor:
                 for record in gone:
+                    # Another process may have done it while this one waited for the lock.
                     if record in self.table.values:
                         self.write(descriptor, *fulfilled(self.path, record, self.table))
 
 
 def leave(log: Log, world_size: int, pid: int, will: Will) -> None:
     """Take a user off the list; the last of a complete world removes the file."""
+    # A forked child inherits the finalizer, but is no user of its own.
     if os.getpid() != pid:
         return
+    # The collector of garbage may run this while the thread holds the lock: another descriptor of the
+    # same file would wait for it for ever.
     if HELD.paths:
         HELD.late.append((log, world_size, pid, will))
         return
     try:
+        # Opening would create the file again.
         if not os.path.exists(log.path):
             return will.close()
         with log.opened() as descriptor:
@@ -175,6 +188,8 @@ def leave(log: Log, world_size: int, pid: int, will: Will) -> None:
             finished = log.table.add(FINISHED, 1)
             log.write(descriptor, (USERS, b"%d" % users), (FINISHED, b"%d" % finished))
             will.close()
+            # Ranks that have not come yet must still find the file, so counting those that are there is
+            # not enough.
             if users == 0 and 0 < world_size <= finished:
                 os.unlink(log.path)
         return None
@@ -338,5 +353,6 @@ class FileStore(Store):
             left = deadline - time.monotonic()
             if left <= 0:
                 raise timed_out(f"FileStore {self.path}", [key[1:] for key in missing], seconds)
+            # File systems that machines share report no changes, so waiting is looking again.
             time.sleep(min(pause, left))
             pause = min(2 * pause, 0.05)

@@ -78,10 +78,13 @@ class StoreServer:
         self.address: str = "localhost" if address in ("", "::", "0.0.0.0") else address
         self.users = 0
         self._connections: set[Connection] = set()
+        # A heap whose entries are never taken out early: one counts only while its time is the
+        # connection's deadline.
         self._timers: list[tuple[float, int, Connection]] = []
         self._number = 0
         self.closing = False
         self._forgotten = False
+        # A byte in this pair wakes `select`, for `close` comes from another thread.
         self._bell, self._ear = socket.socketpair()
         self._selector = selectors.DefaultSelector()
         for sock in (listener, self._ear):
@@ -144,6 +147,7 @@ class StoreServer:
             sock, _ = self._listener.accept()
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                # The listener would stay readable, and the loop would spin until a descriptor is free.
                 self._listen(False)
                 self._accepts_again = time.monotonic() + AGAIN
             return
@@ -179,9 +183,12 @@ class StoreServer:
             connection.waiting = None
         self._selector.unregister(connection.socket)
         connection.socket.close()
+        # A descriptor has become free.
         self._listen(True)
+        # A server that ends says nothing about its clients.
         if not self.closing:
             for key, value in zip(connection.will[::2], connection.will[1::2], strict=True):
+                # Expecting nothing sets a key only where it is missing.
                 self._table.compare_set(key, b"", value)
 
     def _attend(self, connection: Connection, events: int) -> None:
@@ -209,6 +216,8 @@ class StoreServer:
         """Serve the received request, if it is whole and the last answer was sent."""
         incoming = connection.incoming
         if not connection.greeted:
+            # A foreign client is refused at its first wrong byte, since it may never send as many as a
+            # greeting has.
             if not GREETING.startswith(bytes(incoming[: len(GREETING)])):
                 self._refuse(connection, foreign(bytes(incoming[: len(GREETING)]).ljust(len(GREETING))))
                 return
@@ -217,6 +226,7 @@ class StoreServer:
             del incoming[: len(GREETING)]
             connection.greeted = True
             self._send(connection, GREETING)
+        # One answer at a time: requests that came behind it stay in `incoming` until it has been taken.
         while connection in self._connections and not connection.outgoing and connection.waiting is None:
             if len(incoming) < SIZE.size or len(incoming) < SIZE.size + size_of(incoming):
                 break
@@ -226,6 +236,7 @@ class StoreServer:
             self._answer(connection, kind, fields)
         if connection.waiting is None and not connection.outgoing:
             if not incoming:
+                # An idle client may stay for ever; one that has begun a message must end it.
                 connection.deadline = None
             elif connection.deadline is None:
                 self._alarm(connection, PATIENCE)
@@ -247,6 +258,8 @@ class StoreServer:
         if connection.outgoing:
             # Nothing is read before the answer is taken, so a slow client cannot make answers pile up.
             self._selector.modify(connection.socket, selectors.EVENT_WRITE, connection)
+            # Time is given anew with each byte that is taken: a slow client is served, a stuck one is
+            # not.
             if len(connection.outgoing) < had or connection.deadline is None:
                 self._alarm(connection, PATIENCE)
             return
@@ -266,9 +279,11 @@ class StoreServer:
 
     def _alarm(self, connection: Connection, seconds: float) -> None:
         connection.deadline = time.monotonic() + seconds
+        # Rebuilding at twice the size costs O(1) for each alarm on average.
         if len(self._timers) > 2 * len(self._connections) + 64:  # most are of waits that have long ended
             self._timers = [one for one in self._timers if one[2].deadline == one[0]]
             heapq.heapify(self._timers)
+        # The number orders timers of the same time, for connections cannot be compared.
         self._number += 1
         heapq.heappush(self._timers, (connection.deadline, self._number, connection))
 
@@ -279,11 +294,13 @@ class StoreServer:
             if connection not in self._connections or connection.deadline != at:
                 continue
             if connection.waiting is None:
+                # It neither ended its message nor took its answer in time.
                 self._drop(connection)
                 continue
             missing = connection.waiting.keys
             self._table.forget(connection.waiting)
             connection.waiting, connection.deadline = None, None
+            # Sorted, so that the error of the client is the same each time.
             self._send(connection, pack(Status.TIMEOUT, *sorted(missing)))
 
     def _when_there(
@@ -297,6 +314,7 @@ class StoreServer:
         """Answer when all keys are there, or that they did not come in time."""
 
         def attempt() -> None:
+            # All keys are looked up again: one that had come may have been deleted since.
             missing = [key for key in keys if not is_there(key)]
             if not missing:
                 connection.waiting, connection.deadline = None, None
@@ -371,6 +389,7 @@ class StoreServer:
         """Do what needs no waiting, and return the fields of its answer."""
         table = self._table
         if JOINED in written(kind, fields):
+            # A client that sets it could let the master start before the others are there.
             raise FrameError("the count of clients is the server's")
         request: tuple[Any, ...] = (kind, *fields)
         match request:

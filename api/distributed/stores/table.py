@@ -79,6 +79,7 @@ class Table:
         if not queue:
             return None
         value = queue.popleft()
+        # A queue exists while it has values, so a pop that waits can ask for its key alone.
         if not queue:
             del self.queues[key]
         return value
@@ -106,6 +107,7 @@ class Table:
                 self._waiting.pop(key, None)
 
     def _arrived(self, key: bytes) -> None:
+        # Taken out before anybody is woken, for `wake` may wait for the same key again.
         for waiting in self._waiting.pop(key, ()):
             waiting.keys.discard(key)
             if not waiting.keys:

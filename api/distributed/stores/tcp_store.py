@@ -96,6 +96,8 @@ class Client:
     def request(self, seconds: float, kind: Op, *fields: bytes) -> tuple[int, Sequence[bytes]]:
         """Send a request, and return its answer; raise DistNetworkError where none comes in time."""
         message = pack(kind, *fields)
+        # The server itself says that the time is over, and which keys are missing; so the client waits a
+        # little longer.
         limit = seconds + GRACE
         prompt = getattr(self._thread, "seconds", None)
         if prompt is not None and kind not in WAITING:
@@ -120,6 +122,7 @@ class Client:
         except BaseException:  # Ctrl-C between a request and its answer: the connection is of no use
             sock.close()
             raise
+        # Only a connection whose answer was read to the end may be used again.
         with self._lock:
             self._idle.append(sock)
         if status == Status.REFUSED:
@@ -136,6 +139,7 @@ class Client:
         while True:
             left = deadline - time.monotonic()
             try:
+                # A timeout of zero would make the socket non-blocking.
                 sock = socket.create_connection((self._reach, self.port), timeout=max(0.05, left))
             except OSError as error:
                 left = deadline - time.monotonic()
@@ -145,6 +149,7 @@ class Client:
                         f"TCPStore: cannot connect to the server at {self.name}{within}: {error.strerror or error}"
                     ) from error
                 time.sleep(min(pause, left))
+                # Ranks that start before the server should not flood its machine with attempts.
                 pause = min(2 * pause, 1.0)
                 continue
             try:
@@ -156,7 +161,9 @@ class Client:
 
     def _greet(self, sock: socket.socket, seconds: float) -> None:
         sock.settimeout(seconds)
+        # Requests are small: Nagle's algorithm with delayed acknowledgements costs 40 ms each.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # Finds out about a machine that has vanished without closing the connection.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         try:
             sock.sendall(GREETING)
@@ -184,6 +191,7 @@ class Client:
     def _receive(sock: socket.socket, size: int) -> bytes:
         data = bytearray()
         while len(data) < size:
+            # Memory grows with what has come, not with what a message announces.
             part = sock.recv(min(size - len(data), 1 << 20))
             if not part:
                 raise ConnectionResetError("it closed the connection; its process has probably ended")
@@ -196,6 +204,7 @@ def check(status: int, answer: Sequence[bytes], kind: Op, fields: Sequence[bytes
     if status not in tuple(Status):
         raise FrameError(f"it sent an answer of the unknown kind {status}")
     expected = 1 if status in (Status.REFUSED, Status.WRONG_VALUE) else None
+    # What came over the network is checked before the store indexes or converts it.
     if status == Status.OK:
         expected = len(fields) - 1 if kind == Op.GET else FIELDS_OF.get(kind)
     if expected is not None and len(answer) != expected:
@@ -277,6 +286,7 @@ class TCPStore(Store):
             port = self._server.port
         # The others may know the master by a name that this machine itself cannot reach.
         self._client = Client(host_name, port, self._server.address if self._server else None)
+        # Not `__del__`: this runs at exit too, and holds no reference to the store itself.
         self._close = weakref.finalize(self, close, self._client, self._server)
         self._known = world_size
         try:
@@ -320,6 +330,7 @@ class TCPStore(Store):
     def _ask(self, kind: Op, *fields: bytes, timeout: timedelta | None = None) -> Sequence[bytes]:
         seconds = seconds_of(self.timeout if timeout is None else timeout)
         if kind in WAITING:
+            # The server keeps the time of what waits, so it can forget the request.
             fields = (b"%d" % round(1000 * seconds), *fields)
         status, answer = self._client.request(seconds, kind, *fields)
         if status == Status.TIMEOUT:

@@ -46,6 +46,7 @@ class Will:
         name = f"{self._store}.{uuid4().hex[:12]}"
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
+            # Locked before the store has the name, so nobody finds the lock free while the process lives.
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         except OSError:
             os.close(descriptor)
@@ -75,6 +76,7 @@ def ended(store: str, record: bytes) -> bool:
 
     try:
         descriptor = os.open(_path(store, record.removeprefix(WILL)), os.O_RDWR | os.O_CLOEXEC)
+    # Another process has fulfilled it, and removed the file.
     except FileNotFoundError:
         return True
     except OSError:

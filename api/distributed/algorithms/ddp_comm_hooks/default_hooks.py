@@ -25,6 +25,7 @@ Hook = Callable[[Any, GradBucket], Any]
 
 def average(tensor: Tensor, group: ProcessGroup | None) -> Any:
     """Return a Future of the ranks' average, in place."""
+    # Divided before the sum, which could overflow in a small dtype.
     tensor.div_(ranks.get_world_size(group))
     work: Any = collectives.all_reduce(tensor, group=group, async_op=True)
     return work.get_future().then(lambda future: future.value()[0])
@@ -46,6 +47,7 @@ def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> An
 def _compressed(dtype: tt.dtype, group: ProcessGroup | None, bucket: GradBucket) -> Any:
     buffer = bucket.buffer()
     future = average(buffer.to(dtype), group)
+    # Into the bucket's own memory: gradients may be views of it.
     return future.then(lambda done: buffer.copy_(done.value()))
 
 
@@ -62,6 +64,7 @@ def bf16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -
 def _wrapper(dtype: tt.dtype, hook: Hook) -> Hook:
     def compressing(state: Any, bucket: GradBucket) -> Any:
         buffer = bucket.buffer()
+        # The inner hook must see a bucket of the small dtype; its views follow the buffer.
         bucket.set_buffer(buffer.to(dtype))
         try:
             future: Future[Tensor] = hook(state, bucket)

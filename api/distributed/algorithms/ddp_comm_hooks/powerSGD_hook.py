@@ -217,12 +217,15 @@ def _compressed(
     error = None
     if state.use_error_feedback:
         before = state.error_dict.get(index)
+        # The reducer makes its buckets anew after the first pass: an error of other sizes belongs to none
+        # of these.
         if before is not None and before.shape == buffer.shape:
             buffer.add_(before)
         error = buffer.clone()
     batches = [tt.stack(group) if len(group) > 1 else group[0].unsqueeze(0) for group in groups]
     right = _first_factors(state, index, batches)
     left = [batch @ factor for batch, factor in zip(batches, right, strict=True)]
+    # What travels whole goes in the message of the first round, which saves a message.
     first = tt.cat([buffer.new_empty(0), *(tensor.reshape(-1) for tensor in (*whole, *left))]).div_(size)
     state.total_numel_before_compression += bucket.buffer().numel()
     state.total_numel_after_compression += first.numel() + sum(factor.numel() for factor in right)
@@ -233,7 +236,9 @@ def _compressed(
         if work is not None:
             work.wait()
         means = _divided(first, [*whole, *left])
+        # Averaged P is the same on all ranks, so its basis is, too, and the averages of Q fit to it.
         ps = [_orthogonal(p, state.orthogonalization_epsilon) for p in means[len(whole) :]]
+        # Q = M^T P is the projection of this rank's matrix on that basis.
         flat = [(batch.mT @ p).reshape(-1) for batch, p in zip(batches, ps, strict=True)]
         second = tt.cat([buffer.new_empty(0), *flat]).div_(size)
         if flat:
@@ -262,6 +267,7 @@ def _first_factors(state: PowerSGDState, index: int, batches: Sequence[Tensor]) 
     ]
     kept = state.q_memory_dict.get(index)
     if not state.warm_start or kept is None or [tuple(q.shape) for q in kept] != shapes:
+        # `rng` is asked at the same buckets on all ranks, so it gives all of them the same seed.
         generator = tt.Generator().manual_seed(state.rng.getrandbits(31))
         kept = [
             tt.randn(shape, generator=generator, dtype=tt.float32).to(batch.device, batch.dtype)
@@ -278,9 +284,11 @@ def _divided(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
 
 def _orthogonal(matrices: Tensor, epsilon: float) -> Tensor:
     """Return matrices whose columns span the same space, and are orthogonal and of length one."""
+    # QR exists for float32 and float64 only.
     wide = matrices if matrices.dtype in (tt.float32, tt.float64) else matrices.float()
     if epsilon == 0:
         return tt.linalg.qr(wide)[0].to(matrices.dtype)
+    # Gram-Schmidt: epsilon keeps columns of zeros from a division by zero, as PyTorch does it.
     done: list[Tensor] = []
     for column in wide.split(1, dim=-1):
         for earlier in done:

@@ -55,10 +55,12 @@ def _averaged(group: ProcessGroup | None, bucket: GradBucket, width: int) -> Fut
     # Zero is one of the values, so that gradients of zero stay zero.
     lowest = rows.amin(dim=1, keepdim=True).clamp(max=0.0)
     step = (rows.amax(dim=1, keepdim=True).clamp(min=0.0) - lowest) / _LEVELS
+    # A row of zeros has no range to divide by.
     step = step.clamp(min=tt.finfo(tt.float32).tiny)
     zero = (-lowest / step).round()
     codes = ((rows / step).round() + zero).clamp(0, _LEVELS).to(tt.uint8)
     scales = tt.cat([step, zero], dim=1)
+    # Gathered and not summed: each rank's codes have a scale of their own.
     all_codes, all_scales = codes.new_empty((size, *codes.shape)), scales.new_empty((size, *scales.shape))
     works = [
         gathering.all_gather_single(all_scales, scales, group=group, async_op=True),

@@ -71,6 +71,7 @@ class HierarchicalModelAverager(ModelAverager):
         if warmup_steps < 0:
             raise ValueError("Arg ``warmup_steps`` must be a non-negative number.")
         self.warmup_steps = warmup_steps
+        # Every rank makes the groups of all sizes, as `new_group` must be called by all.
         self.period_process_group_dict: dict[int, Any] = {
             period: new_subgroups(group_size=size, group=self.process_group)[0]
             for period, size in zip(periods[:-1], sizes[:-1], strict=True)
@@ -87,5 +88,6 @@ class HierarchicalModelAverager(ModelAverager):
         """
         due = [group for period, group in self.period_process_group_dict.items() if not self.step % period]
         if self.step >= self.warmup_steps and due:
+            # The largest group includes the smaller ones, whose averages it would overwrite.
             utils.average_parameters_or_parameter_groups(params, due[-1])
         self.step += 1

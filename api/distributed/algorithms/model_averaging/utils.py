@@ -40,6 +40,7 @@ def average_parameters(params: Iterable[Tensor], process_group: ProcessGroup | N
     for parameter in params:
         together.setdefault((parameter.dtype, parameter.device), []).append(parameter.detach())
     for tensors in together.values():
+        # Divided before the sum, which could overflow in a small dtype.
         flat = tt.cat([tensor.reshape(-1) for tensor in tensors]).div_(ranks.get_world_size(process_group))
         collectives.all_reduce(flat, group=process_group)
         for tensor, piece in zip(tensors, flat.split([t.numel() for t in tensors]), strict=True):

@@ -43,6 +43,7 @@ def record(function: Callable[P, R]) -> Callable[P, R | None]:
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R | None:
         try:
             return function(*args, **kwargs)
+        # A program that leaves by `sys.exit(0)` has not failed.
         except SystemExit as leaving:
             if leaving.code in (0, None):
                 return None
