@@ -64,6 +64,7 @@ def opened(url: str) -> IO[bytes]:
     host = urlparse(url).hostname or ""
     token = os.environ.get("GITHUB_TOKEN")
     if token and (host == "github.com" or host.endswith(".github.com")):
+        # GitHub redirects downloads to other hosts, which must not see the token.
         request.add_unredirected_header("Authorization", f"token {token}")
     response: IO[bytes] = urlopen(request)
     return response
@@ -97,6 +98,7 @@ def download_url_to_file(
     digest, count = hashlib.sha256(), 0
     with opened(url) as source:
         expected = getattr(source, "headers", {}).get("Content-Length")
+        # In the folder of the target, for a rename cannot cross file systems.
         number, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=".partial", dir=target.parent)
         try:
             with os.fdopen(number, "wb") as file:
@@ -162,6 +164,7 @@ def load_state_dict_from_url(
         else Path(os.path.expanduser(os.fspath(model_dir)))
     )
     name = file_name or os.path.basename(unquote(urlparse(url).path))
+    # A name from a URL must not lead out of the folder.
     if not name or name in (".", "..") or os.path.basename(name) != name:
         raise ValueRangeError(
             f"load_state_dict_from_url(): {url} has no name of a file\n  try: file_name=..."

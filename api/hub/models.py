@@ -131,6 +131,7 @@ def _imported(folder: Path) -> Iterator[ModuleType]:
     if spec is None or spec.loader is None:
         raise FileNotFoundError(f"{file} is not a Python program")
     module = importlib.util.module_from_spec(spec)
+    # First, so that the repository's own modules are found before installed ones of their names.
     sys.path.insert(0, str(folder))
     try:
         spec.loader.exec_module(module)
@@ -185,6 +186,7 @@ def _fetched(
     if verbose:
         sys.stderr.write(f"downloading {_address(owner, name, reference)} to {folder}\n")
     home.mkdir(parents=True, exist_ok=True)
+    # In the hub's folder, for a rename cannot cross file systems.
     with tempfile.TemporaryDirectory(dir=home) as scratch:
         archive = Path(scratch) / "archive.zip"
         download_url_to_file(_address(owner, name, reference), archive, progress=False)
@@ -196,6 +198,7 @@ def _unpack(archive: Path, scratch: Path, folder: Path) -> None:
     """Put the only folder of an archive in its place."""
     try:
         with zipfile.ZipFile(archive) as file:
+            # `extractall` would quietly put such an entry elsewhere; an archive that has one is hostile.
             for entry in file.namelist():
                 parts = Path(entry).parts
                 if entry.startswith(("/", "\\")) or ".." in parts:
@@ -261,6 +264,7 @@ def _ask(home: Path, owner: str, name: str, trust: bool | str | None) -> None:
     """Raise unless the code of a repository may be run."""
     record, key = home / "trusted_list", f"{owner}_{name}"
     trusted = record.read_text(encoding="utf-8").split() if record.is_file() else []
+    # Only a plain True: "check" and None ask, and False asks each time.
     if trust is True:
         if key not in trusted:
             home.mkdir(parents=True, exist_ok=True)

@@ -96,6 +96,7 @@ class Connection(_Standard):
             # In one piece: a receiver that waits wakes up once.
             self._send(_BODY + _LENGTH.pack(len(data)) + bytes(data))  # type: ignore[attr-defined]
             return
+        # Not joined with the body, which would copy a large one.
         os.write(self.fileno(), _BODY)
         super()._send_bytes(data)
 
@@ -107,14 +108,17 @@ class Connection(_Standard):
             part = array.array("i", fds[sent : sent + _FILES_AT_ONCE])
             with _as_socket(self) as sock:
                 try:
+                    # Descriptors travel with a byte at least, and the kernel takes 253 of them at most.
                     sock.sendmsg([_FILES], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, part)])
                     sent += len(part)
                     continue
                 except OSError as error:
                     now = time.monotonic()
                     deadline = deadline or now + _PATIENCE
+                    # Linux limits the descriptors of a user that are sent and not yet received.
                     if error.errno != errno.ETOOMANYREFS or now > deadline:
                         if sent:
+                            # The receiver closes the ones that came, and takes the next message.
                             sock.send(_DROPPED)
                         if error.errno != errno.ETOOMANYREFS:
                             raise
@@ -127,11 +131,13 @@ class Connection(_Standard):
         with _as_socket(self) as sock:
             room = socket.CMSG_SPACE(_FILES_AT_ONCE * array.array("i").itemsize)
             while True:
+                # Programs that another thread starts must not inherit the descriptors.
                 kind, ancillary, _, _ = sock.recvmsg(1, room, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
                 if kind == _BODY:
                     return Incoming(fds)
                 for _, _, data in ancillary:
                     descriptors = array.array("i")
+                    # The kernel cuts the list off where it does not fit.
                     descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
                     fds += descriptors
                 if kind != _FILES:

@@ -85,4 +85,5 @@ def get_context(method: str | None = None) -> Any:
     'spawn'
     """
     original = multiprocessing.get_context(method)
+    # By the method's name, for None stands for the default that the program has set.
     return _CONTEXTS.get(original.get_start_method(), original)

@@ -29,10 +29,12 @@ class Queue(_Queue):
     def __init__(self, maxsize: int = 0, *, ctx: Any) -> None:
         super().__init__(maxsize, ctx=ctx)
         _exchange_pipe(self)
+        # It keeps methods of the pipe that has just been closed.
         _own(self)._reset()
 
     def put(self, obj: object, block: bool = True, timeout: float | None = None) -> None:
         """Add an object, whose tensors are shared from then on."""
+        # Packed here and not in the queue's thread: what is put may change afterwards.
         super().put(Envelope(pack(obj)), block, timeout)
 
 
@@ -55,6 +57,7 @@ class SimpleQueue(_SimpleQueue):
     def __init__(self, *, ctx: Any) -> None:
         super().__init__(ctx=ctx)
         _exchange_pipe(self)
+        # The base keeps this method of the pipe that has just been closed.
         self._poll = _own(self)._reader.poll
 
     def put(self, obj: object) -> None:
@@ -68,6 +71,7 @@ class SimpleQueue(_SimpleQueue):
         own = _own(self)
         with own._rlock:
             received = own._reader.take()
+        # After the lock is free: unpickling runs code of the objects.
         return unpack(*received)
 
 

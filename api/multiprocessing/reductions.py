@@ -115,6 +115,7 @@ def pack(obj: object) -> Message:
         If it holds a tensor with a history, or the system has too little shared memory.
     """
     message = Message()
+    # A `__reduce__` of an object may itself put something in a queue.
     before, _local.collecting = _local.collecting, message
     try:
         message.data = ForkingPickler.dumps(obj)
@@ -141,6 +142,7 @@ class Envelope:
         self.message = message
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # `multiprocessing` pickles and sends in one thread, one message after the other.
         _local.outgoing = self.message  # sent next by this thread
         return _open_envelope, (bytes(self.message.data),)
 
@@ -169,6 +171,7 @@ def reduce_storage(storage: Any) -> tuple[Any, ...]:
     collecting = _local.collecting
     kind = get_sharing_strategy()
     try:
+        # Memory that is shared by a descriptor already stays so, whatever the strategy is now.
         fd, nbytes = (
             (None, 0) if kind == "file_system" and not storage.is_shared() else storage._share_fd_cpu_()
         )

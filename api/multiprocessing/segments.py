@@ -118,6 +118,7 @@ class Segment:
     def lend(self, ended: deque[Ended] | None = None) -> np.ndarray[Any, Any]:
         """Return the bytes as an array; when nothing uses it any more, the end of its lease is added to `ended`."""
         lease = Lease(self)
+        # `Ended` carries the number, because the lease is gone when it is called.
         self.lease = weakref.ref(lease) if ended is None else Ended(lease, ended.append, self.number)
         return np.asarray(lease)
 
@@ -250,6 +251,7 @@ class Sender:
     def _room(self, nbytes: int) -> np.ndarray[Any, Any] | None:
         if nbytes < SMALL or not SHARES:
             return None
+        # The first one with room; a message seldom fills more than two or three.
         for filling in self._open:
             if filling[0].size - filling[2] >= nbytes:
                 break
@@ -258,6 +260,7 @@ class Sender:
             filling = [segment, segment.lend(), 0]
             self._open.append(filling)
         start = filling[2]
+        # Arrays begin at cache lines, as NumPy's large ones do.
         filling[2] = start + -(-nbytes // _ALIGNMENT) * _ALIGNMENT
         result: np.ndarray[Any, Any] = filling[1][start : start + nbytes]
         return result
@@ -267,6 +270,7 @@ class Sender:
         for number, segment in self._idle.items():
             if segment.size >= nbytes and not segment.is_lent():
                 return self._idle.pop(number)
+        # Powers of two, so that segments fit to later messages of about the same size.
         size = max(_SMALLEST, 1 << (nbytes - 1).bit_length())
         fd = _new_file(size)
         try:
@@ -302,6 +306,7 @@ class Sender:
             self._post(file.getbuffer(), locations)
             used.update(number for number, _, _ in locations)
         finally:
+            # What the message did not use, because it failed say, is free at once.
             for segment, _, _ in self._open:
                 (self._lent if segment.number in used else self._idle)[segment.number] = segment
             self._open.clear()
@@ -312,6 +317,7 @@ class Sender:
         if nbytes < SMALL or not SHARES:
             return None
         address = array.__array_interface__["data"][0]
+        # Arrays that `empty` has returned, and parts of them, lie in place.
         for segment, _, taken in self._open:
             offset = address - segment.address
             if offset >= 0 and offset + nbytes <= taken:
@@ -328,6 +334,7 @@ class Sender:
         try:
             described = [(segment.number, segment.size) for segment, _ in new]
             self.connection.send_bytes(pickle.dumps((bytes(body), places, described), protocol=5))
+            # After the message: the receiver learns from it how many descriptors follow.
             for start in range(0, len(new), _FDS_IN_ONE_MESSAGE):
                 fds = [fd for _, fd in new[start : start + _FDS_IN_ONE_MESSAGE]]
                 with _as_socket(self.connection) as sock:
@@ -407,6 +414,7 @@ class Receiver:
                 lent[number] = self._segments[number].lend(self._ended)
         self._lent += len(lent)
         result = [lent[number][offset : offset + nbytes] for number, offset, nbytes in places]
+        # The leases end with `result`, so the segments are free again at once.
         return [array.copy() for array in result] if self._lent > MOST_MAPPED else result
 
     def returned(self) -> tuple[list[int], list[int]]:
@@ -417,6 +425,7 @@ class Receiver:
             lease = self._ended.popleft()
             number = lease.number
             self._lent -= 1
+            # See Note [Segments]: a child may still use the pages.
             if lease.fork == _fork and len(self._segments) - self._lent <= MOST_IDLE:
                 free.append(number)
             else:

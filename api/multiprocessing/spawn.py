@@ -97,6 +97,7 @@ def _end_with_parent(parent: int) -> None:
         return
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
+    # The parent has ended before the request: no signal will come.
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -187,6 +188,7 @@ class ProcessContext:
         if not self.sentinels:
             return True
         failed: list[tuple[float, int, str]] = []
+        # A sentinel is ready when its process has ended, so nothing is polled.
         for ready in connection.wait(list(self.sentinels), timeout):
             index = self.sentinels.pop(ready)
             self.processes[index].join()
@@ -203,6 +205,7 @@ class ProcessContext:
         """Return when a process failed, its number, and its traceback if it had one."""
         report = self._reports[index]
         try:
+            # A process that was killed has reported nothing.
             moment, text = report.recv() if report.poll() else (float("inf"), "")
         except (EOFError, OSError):
             moment, text = float("inf"), ""
@@ -316,6 +319,7 @@ def start_processes(
                 target=_run, args=(fn, index, tuple(args), there, parent), daemon=daemon
             )
             process.start()
+            # Otherwise `recv` would wait for ever after the child has ended, which holds the other copy.
             there.close()
             processes.append(process)
             reports.append(here)

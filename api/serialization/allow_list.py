@@ -133,6 +133,7 @@ def allowed() -> dict[str, Any]:
         name = getattr(entry, "__qualname__", getattr(entry, "__name__", ""))
         module = getattr(entry, "__module__", None) or "builtins"
         table[f"{module}.{name}"] = entry
+        # Files name the PyTorch counterpart.
         if other := operator_to_torch(entry) or to_torch(module, name):
             table[f"{other[0]}.{other[1]}"] = entry
     return table
@@ -153,10 +154,12 @@ def blocked_module(name: str, value: object = None) -> str | None:
         return module
     if module == "builtins" and short in _BLOCKED_BUILTINS:
         return module
+    # `partial(os.system)` would hide the function behind a harmless name.
     while isinstance(value, partial):
         value = value.func
     if value is None:
         return None
+    # A module may offer a blocked function under a name of its own.
     own = str(getattr(value, "__module__", None)).partition(".")[0]
     if own in _BLOCKED_MODULES:
         return own

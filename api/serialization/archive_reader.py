@@ -86,6 +86,8 @@ class ArchiveReader:
     def _read_directory(self) -> None:
         if self._size < _END.size:
             raise self._corrupt(f"the file is cut off: it has only {self._size} bytes")
+        # Archives of tensors have no comment, so the end is where it must be; a search for its signature
+        # could be misled.
         end = self._size - _END.size
         signature, disk, first_disk, here, count, size, start, comment = _END.unpack(self._at(end, _END.size))
         if signature != b"PK\5\6" or comment or disk or first_disk or here != count:
@@ -101,6 +103,8 @@ class ArchiveReader:
             if fields[0] != b"PK\6\6" or fields[1] != 44 or disk or disks != 1 or fields[4] or fields[5]:
                 raise self._corrupt("the end of its directory is damaged")
             wide = fields[6:]
+            # Everything that a zip file says twice must agree: otherwise another reader would see other
+            # records.
             if wide[0] != wide[1] or end64 != end - _LOCATOR.size - _END64.size:
                 raise self._corrupt("the end of its directory is damaged")
             for short, limit, value in (
@@ -111,6 +115,7 @@ class ArchiveReader:
                 if short not in (min(limit, value), limit):
                     raise self._corrupt("the two ends of its directory disagree")
             count, size, start, end = wide[1], wide[2], wide[3], end64
+        # Bytes between directory and end would be seen by one reader and not by another.
         if start + size != end:
             raise self._corrupt("its directory of records is not where the end of the file says")
         self._read_entries(self._at(start, size), count, start)
@@ -147,6 +152,7 @@ class ArchiveReader:
             if signature != b"PK\1\2" or len(more) != extra or disk:
                 raise self._corrupt("its directory of records is damaged")
             size, packed, header = _widened(more, size, packed, header)
+            # Tensors are mapped or read in place, which compressed records cannot be.
             if method or size != packed:
                 raise self._corrupt(
                     f"the record {name!r} is compressed, which no archive of tensors is\n"
@@ -188,6 +194,7 @@ class ArchiveReader:
     def _check_overlaps(self, found: list[Record], limit: int) -> None:
         """Check that no two records share bytes or a name, and none reaches into the directory."""
         end = 0
+        # Overlapping records are the means of zip bombs, and of files that two readers see differently.
         for record in sorted(found, key=lambda record: record.header):
             if record.header < end:
                 raise self._corrupt(f"the record {record.name!r} overlaps another")
@@ -219,6 +226,7 @@ class ArchiveReader:
 
     def read_array(self, name: str) -> np.ndarray[Any, Any]:
         """Return the contents of a record in memory of their own, which are checked as they are read."""
+        # Memory is taken only now, when the record is known to lie within the file.
         record = self.find(name)
         memory = empty_bytes(record.size)
         check = OPTIONS.checksums and record.crc != 0
@@ -235,6 +243,7 @@ class ArchiveReader:
     def map_array(self, name: str) -> np.ndarray[Any, Any]:
         """Return the contents of a record as a part of the file that the system reads when it is used."""
         record = self.find(name)
+        # One mapping for all records, since a process has a limited number of them.
         if self._map is None:
             self._map = _mapped(self._file)
         if not record.size:
@@ -249,12 +258,14 @@ def _mapped(file: IO[bytes]) -> mmap.mmap:
     flags = OPTIONS.mmap_flags
     if flags is None:  # Windows
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    # Writable, for tensors are; with MAP_PRIVATE the file does not change.
     return mmap.mmap(file.fileno(), 0, flags=flags, prot=mmap.PROT_READ | mmap.PROT_WRITE)
 
 
 def _widened(extra: bytes, size: int, packed: int, header: int) -> tuple[int, int, int]:
     """Return sizes and offset of a record, from the fields of zip64 where they do not fit in 32 bits."""
     values = [size, packed, header]
+    # Zip64 stores only the numbers that do not fit, in this order.
     large = [at for at, value in enumerate(values) if value == _LARGE]
     position = 0
     while large and position + 4 <= len(extra):

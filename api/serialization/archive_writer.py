@@ -63,6 +63,7 @@ class ArchiveWriter:
             self._skip(nbytes)
             self._offset += nbytes
             return
+        # In pieces, so that a large record needs no memory.
         zeros = bytes(min(nbytes, _PIECE))
         for start in range(0, nbytes, _PIECE):
             self._put(zeros[: nbytes - start])
@@ -73,6 +74,7 @@ class ArchiveWriter:
         for entry in self._directory:
             self._put(entry)
         size, end = self._offset - start, self._offset
+        # The end of zip64 is always written, as PyTorch does, which saves a second form.
         self._put(struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, start))
         self._put(struct.pack("<4sIQI", b"PK\6\7", 0, end, 1))
         short = min(count, 0xFFFF)
@@ -88,8 +90,11 @@ class ArchiveWriter:
         name = f"{self._name}/{record}".encode()
         offset, large = self._offset, size >= _LARGE
         extra = struct.pack("<HHQQ", 1, 16, size, size) if large else b""
+        # Data begins at a multiple of 64 bytes, so that mapped tensors are aligned for vector
+        # instructions.
         used = offset + 30 + len(name) + len(extra) + 4
         padding = -used % ALIGNMENT
+        # PyTorch's field for padding; other programs skip fields that they do not know.
         extra += struct.pack("<2sH", b"FB", padding) + b"Z" * padding
         version, shown = (45 if large else 20), (_LARGE if large else size)
         fields = (version, _UTF8, 0, 0, _DATE, crc, shown, shown, len(name))

@@ -54,6 +54,7 @@ def write_all(file: Any, data: Any) -> None:
     for start in range(0, len(view), _PIECE):
         piece = view[start : start + _PIECE]
         while piece:
+            # A raw file may take less than it is given.
             written = file.write(piece)
             if not isinstance(written, int):
                 break  # a file object that does not say it writes everything
@@ -109,9 +110,11 @@ class AtomicFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        # A link stays a link: the file that it leads to is replaced.
         self._target = os.path.realpath(os.fspath(path))
         folder, name = os.path.split(self._target)
         self._folder = folder
+        # In the same folder, for a rename cannot cross file systems.
         self._temporary = os.path.join(folder, f".{name[:150]}.{os.urandom(6).hex()}.tmp")
         self._named = self._direct = False
 
@@ -119,6 +122,7 @@ class AtomicFile:
         mode = None
         with suppress(FileNotFoundError):
             mode = os.stat(self._target).st_mode
+        # A pipe or a device cannot be replaced by a file.
         if mode is not None and not stat.S_ISREG(mode):
             self._direct = True
             self.file: IO[bytes] = open(self._target, "wb")  # closed by __exit__
@@ -135,6 +139,7 @@ class AtomicFile:
     def _open(self) -> int:
         if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
             with suppress(OSError):  # of a file system that cannot; what else is wrong shows below
+                # A file without a name vanishes if the process is killed.
                 return os.open(self._folder, _FLAGS | os.O_TMPFILE, 0o666)
         try:
             descriptor = os.open(self._temporary, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
@@ -158,6 +163,7 @@ class AtomicFile:
         try:
             with self.file:
                 if kind is None:
+                    # Before the rename, which could otherwise reach the disk before the contents.
                     os.fsync(self.file.fileno())
                     if not self._named:
                         _give_name(self.file.fileno(), self._temporary)

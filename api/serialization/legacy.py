@@ -96,6 +96,7 @@ def _pickles(file: IO[bytes], begin: int, path: str, session: _Session) -> _Pick
     """Return the contents of a file's pickles; their bytes alone are kept, not those of the storages."""
     data = file.read(_HEAD)
     try:
+        # Pickles are small; the storages behind them may not fit in memory.
         return _parsed(data, path, session)
     except CorruptFileError:
         more = file.read()
@@ -114,6 +115,8 @@ def _parsed(data: bytes, path: str, session: _Session) -> _Pickles:
         raise CorruptFileError(path, f"it is of version {version!r} of the old format, not of 1001")
     # The bytes of storages come after the pickle, and sparse tensors are checked as they are made.
     sizes: dict[str, tuple[int, int]] = {}
+    # The list of storages comes after the pickle and without sizes, so the pickle is gone through twice:
+    # first for the sizes, then for the object.
     scanner = ScanningUnpickler(
         data, position, path, session.rebuilder(), _noting(sizes, path, session), "latin1"
     )
@@ -164,6 +167,7 @@ def _locate_storages(
         header = file.read(8)
         position += 8
         width, nbytes = sizes[key]
+        # The number of elements, in whatever dtype the storage has.
         if len(header) != 8 or struct.unpack("<q", header)[0] * width != nbytes or nbytes > size - position:
             raise CorruptFileError(
                 path, f"the storage {key} is cut off, or of another size than its tensors say"

@@ -98,6 +98,7 @@ def load(
             from tt.utils.safetensors import load_file  # needs the library
 
             return load_file(path, device="cpu" if map_location is None else map_location)
+        # A shared mapping that can be written needs a file that is open for writing.
         writable = mmap and OPTIONS.mmap_flags == getattr(mmap_module, "MAP_SHARED", None)
         with open(path, "r+b" if writable else "rb") as file:
             return options.load_or_raise(file, path)
@@ -168,6 +169,7 @@ class _Session:
         """Return the contents of a file, whatever its format."""
         self.path = path
         begin = file.tell()
+        # A tar file has its signature at byte 257.
         start = file.read(512)
         file.seek(begin)
         if start[:4] == b"PK\3\4":
@@ -196,6 +198,7 @@ class _Session:
             raise UnsupportedError(f"{self.path} is a program of TorchScript, which tt does not run")
         for name in archive.records:
             if not name.startswith("data/") and name != "data.pkl":
+                # Only its checksum matters; storages are verified when they are read.
                 archive.read(name)  # verifies it
         order = (
             archive.read("byteorder").decode("ascii", "replace")
@@ -249,6 +252,8 @@ class _Session:
             known = self._place(key, nbytes, kind.dtype or tt.uint8, location)
             known.swap = self.swap
             self.storages[key] = known
+            # Now: a tensor of another dtype may use the storage first, and would swap other groups of
+            # bytes.
             if kind.dtype is not None and self.swap:
                 known.tensor()  # in the order of this machine from now on
         elif known.nbytes() != nbytes:
@@ -257,11 +262,13 @@ class _Session:
             )
         if kind.dtype is None:
             untyped = known.untyped()
+            # Holds the object, or another one could get its id.
             self._untyped[id(untyped)] = untyped, known
             return untyped
         return known
 
     def _place(self, key: str, nbytes: int, dtype: tt.dtype, location: str) -> LoadedStorage:
+        # Nothing is read: a model's shapes can be looked at without its weights.
         if self._to_meta:
             return LoadedStorage(tt.empty(nbytes, dtype=tt.uint8, device="meta"), dtype)
         memory = self.read(key, nbytes)
@@ -296,6 +303,8 @@ class _Session:
     def _unpickle_all(
         self, data: bytes, position: int, persistent_load: Callable[[Any], Any], rebuilder: Rebuilder
     ) -> tuple[Any, int]:
+        # Classes and functions of PyTorch that stand for ours, as with `weights_only=True`; the rest is
+        # up to the pickle.
         table: dict[str, Any] = {**DTYPE_NAMES, **STORAGE_TYPES, **dict.fromkeys(TENSOR_TYPES, tt.Tensor)}
         functions = rebuilder.functions()
         table |= {name: functions[name] for name in functions if name.startswith("torch.") and "_" in name}
@@ -326,6 +335,7 @@ class _Session:
     def part_of(self, whole: LoadedStorage, offset: object, count: object) -> LoadedStorage:
         """Return a part of a storage, in elements."""
         if (
+            # `bool` is an int to `isinstance`.
             type(offset) is not int
             or type(count) is not int
             or not 0 <= offset <= offset + count <= whole.size()

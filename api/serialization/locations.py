@@ -96,6 +96,7 @@ def default_restore_location(storage: LoadedStorage, location: str) -> LoadedSto
     >>> tt.serialization.default_restore_location(storage, "cpu").device
     device(type='cpu')
     """
+    # Registered packages come first, so they can handle locations of tt's own as well.
     for _, _, deserializer in _packages:
         if (restored := deserializer(storage, location)) is not None:
             return restored

@@ -161,6 +161,7 @@ def to_tt(module: str, name: str) -> Any:
     for namespace in _NAMESPACES:
         if module == f"torch._C._{namespace}":
             rest, name = namespace, name.removeprefix(f"{namespace}_")
+    # A class may be in a file of another name than PyTorch's.
     others = [own for own, files in _FILES.items() if files == module]
     for home in (
         f"tt.{rest}" if rest else "tt",
@@ -181,6 +182,7 @@ def _found(module: str, name: str) -> Any:
     """Return the object at a place of tt, if that is public or in the module of a class."""
     member: Any = tt
     for part in [*module.split(".")[1:], *name.split(".")]:
+        # Names from files must not reach `__dict__`, `__class__` and the like.
         if part.startswith("__"):
             return None
         try:

@@ -31,6 +31,7 @@ from tt.serialization.storages import LoadedStorage, bytes_of
 __all__ = ["StorageTable", "host_bytes", "pickled"]
 
 _MODULE = "tt.serialization.foreign_names"
+# Random, so that no text of the program's data can look like one of these lines.
 _NONCE = "N" + os.urandom(16).hex()
 _LINE = re.compile(rf"c{_MODULE}\n{_NONCE}([^\n ]*) ([^\n]*)\n".encode())
 
@@ -41,6 +42,7 @@ class ForeignName:
     def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
         self.__module__ = _MODULE
+        # Without dots, which would be looked up one after the other.
         self.line = f"{_NONCE}{module.replace('.', '/')} {name.replace('.', '/')}"
         setattr(_holder(), self.line, self)
 
@@ -133,6 +135,7 @@ class StorageTable:
             tensor = tensor.detach().cpu().contiguous().clone()
             storage = tensor.untyped_storage()
         nbytes = storage.nbytes()
+        # Views share memory and must share it after loading. Empty storages all have the address 0.
         key = (str(tensor.device), storage.data_ptr() if nbytes else id(storage), nbytes)
         known = self._keys.get(key)
         kind = STORAGE_NAMES.get(dtype.name)
@@ -142,10 +145,12 @@ class StorageTable:
             self.tensors.append(whole)
             self._locations.append(location_of(whole) if tensor is original else location_tag(original))
             self.widths.append(dtype.itemsize if kind else 1)
+            # While objects are pickled no other memory may get one of these addresses.
             self._kept.append((storage, tensor))
         number, first = known
         typed = kind is not None and kind == first and nbytes % dtype.itemsize == 0
         name = foreign("torch", kind) if typed and kind else self._bytes
+        # A second dtype in the same memory refers to it as bytes.
         count = nbytes // dtype.itemsize if typed else nbytes
         location = self._locations[int(number)]
         reference = StorageReference("storage", name, number, location, count, *self._more)
@@ -172,6 +177,7 @@ def _storage_of(tensor: tt.Tensor) -> Any:
     flags = getattr(owner, "flags", None)
     if flags is not None and not (flags.c_contiguous or flags.f_contiguous):
         return None
+    # Files know strides that are not negative, from the beginning of the storage.
     offset, width, strides = tensor.storage_offset(), tensor.element_size(), tensor.stride()
     if offset < 0 or (strides and min(strides) < 0):
         return None
@@ -197,6 +203,8 @@ def _all_bytes(tensor: tt.Tensor, storage: Any, nbytes: int) -> Memory:
     width = tensor.element_size()
     flat = tensor.detach().as_strided((nbytes // width,), (1,), 0)
     if nbytes % width:
+        # Bytes that are no multiple of the element: all of them have to be reached through a view of
+        # bytes.
         flat = tensor.detach().as_strided((0,), (1,), 0).view(tt.uint8).as_strided((nbytes,), (1,), 0)
     return flat.view(tt.uint8) if flat.dtype != tt.uint8 else flat
 
@@ -226,6 +234,7 @@ def _reduce_tensor(tensor: tt.Tensor, table: StorageTable) -> tuple[Any, ...]:
         )  # fmt: skip
     if tensor.layout != tt.strided:
         return foreign("torch._utils", "_rebuild_sparse_tensor"), (tensor.layout, _sparse_parts(tensor))
+    # A wrapper has no memory of its own; its attributes hold the data.
     if kind.__tt_dispatch__ is not tt.Tensor.__tt_dispatch__ and _is_wrapper(tensor):
         return foreign("torch._utils", "_rebuild_wrapper_subclass"), (
             kind, foreign("torch", tensor.dtype.name), tuple(tensor.shape), tuple(tensor.stride()),
@@ -299,6 +308,7 @@ def _state_of(tensor: tt.Tensor) -> dict[str, Any]:
 def reduced(obj: object, table: StorageTable) -> Any:
     """Return how an object of tt is written, in the form of `__reduce__`; `_NOT_OURS` if it is none of tt."""
     if isinstance(obj, tt.Tensor):
+        # A class with rows of one rank would need the ranks to be loaded.
         if hasattr(
             type(obj), "to_local"
         ):  # divided among ranks: a file has the rows of the rank that writes it
@@ -343,6 +353,7 @@ class _TensorPickler:
         kind = type(obj)
         if kind is StorageReference:
             return obj.id
+        # By name, so that nothing has to be imported for a check of every object.
         if kind in (LoadedStorage, Storage) or kind.__name__ == "TypedStorage":
             return self.table.of_storage(obj).id
         return None
@@ -373,6 +384,7 @@ def _thorough(base: Any) -> Any:
     """Return a pickler that writes every name itself."""
 
     class ThoroughPickler(_TensorPickler, base):  # type: ignore[misc]  # of a module that the user chooses
+        # The table of the base holds the base's `save_global`, not the one below.
         dispatch: ClassVar[dict[Any, Any]] = {
             **base.dispatch,
             FunctionType: lambda self, obj: self.save_global(obj),
@@ -395,6 +407,7 @@ def _thorough(base: Any) -> Any:
             if theirs is None:
                 super().save_global(obj, name)
                 return
+            # From protocol 4 on names are texts on the stack.
             if self.proto >= 4:
                 self.save(theirs[0])
                 self.save(theirs[1])
@@ -421,6 +434,7 @@ def _reduce_module(obj: Any, protocol: int) -> Any:
     function, args, state, *more = obj.__reduce_ex__(protocol)
     if isinstance(state, dict):
         tables: dict[str, Any] = {name: OrderedDict() for name in _HOOKS.split()}
+        # PyTorch reads these attributes without a default.
         state = {"_is_full_backward_hook": None, **tables, **state}
     return function, args, state, *more
 
@@ -440,6 +454,7 @@ def pickled(obj: object, protocol: int, pickle_module: ModuleType, table: Storag
     """Return the pickle of an object; the storages that it needs are in the table afterwards."""
     base = pickle_module.Pickler
     python = base if hasattr(base, "save_global") else pickle._Pickler  # the one in Python
+    # Python's fast pickler writes names as lines up to protocol 3, see Note [Two picklers].
     if protocol < 4 and python is not base:
         file = io.BytesIO()
         try:

@@ -131,6 +131,7 @@ class Rebuilder:
         if metadata:
             self._check(isinstance(metadata, dict), "the metadata of a tensor are not a dict")
             if metadata.get("conj"):
+                # tt has no lazy conjugation in files: the values are made.
                 new = new.conj_physical()
             if metadata.get("neg"):
                 new = new.neg()
@@ -191,6 +192,7 @@ class Rebuilder:
 
     def from_type_without_state(self, function: Any, kind: object, args: Any, state: object = None) -> Any:
         """Return a tensor of a subclass."""
+        # By equality: each access makes another bound method of the same function.
         known = any(function == own for own in self.functions().values())
         self._check(known and isinstance(args, tuple), "a tensor is made by something that makes none")
         new = function(*args)
@@ -200,6 +202,7 @@ class Rebuilder:
         )
         if type(new) is not kind and kind is not tt.Tensor:
             gradient = new.requires_grad
+            # The subclass must be the leaf, not a result of the plain tensor.
             new = new.as_subclass(kind) if not gradient else new.detach().as_subclass(kind).requires_grad_()
         return new
 
@@ -212,6 +215,7 @@ class Rebuilder:
             self._check_parts(indices, values)
             shape = list(self._numbers(size, "the size"))
             known = bool(more and more[0]) or None
+            # Unchecked indices of a damaged file would let kernels write outside of their memory.
             new = tt.sparse_coo_tensor(
                 indices, values.detach(), shape, check_invariants=True, is_coalesced=known
             )
@@ -285,6 +289,7 @@ class Rebuilder:
         self._check(isinstance(dtype, tt.dtype), "the dtype of a tensor is none")
         shape, steps = self._numbers(size, "the size"), self._numbers(stride, "the stride")
         self._check(
+            # Larger numbers overflow where strides and sizes are multiplied.
             all(-(2**62) < n < 2**62 for n in (*shape, *steps)), "the size of a tensor is out of range"
         )
         new = tt.empty_strided(shape, steps, dtype=dtype, device="meta")
@@ -317,6 +322,7 @@ class Rebuilder:
     def device_tensor(self, data: Any, dtype: Any, device: Any, requires_grad: object) -> tt.Tensor:
         """Return a tensor of a device whose memory files do not hold as it is."""
         values = data if isinstance(data, tt.Tensor) else tt.from_numpy(data)
+        # An empty storage is enough to learn where `map_location` puts the device.
         empty = LoadedStorage(tt.empty(0, dtype=tt.uint8), tt.uint8)
         target = self._restore(empty, str(device)).device
         return self._finished(values.to(dtype=dtype, device=target), requires_grad, None)
@@ -437,6 +443,8 @@ def hashable(path: str, value: Any) -> Any:
     """
     if type(value) not in (tuple, frozenset):
         return value
+    # Level by level: a tuple whose parts are shared takes exponential time to hash, and a deep one
+    # overflows the stack.
     level, seen = [value], 0
     for _ in range(_DEEPEST):
         level = [part for node in level for part in node if type(part) in (tuple, frozenset)]

@@ -97,6 +97,7 @@ def save(
 
 
 def _write_archive(file: IO[bytes], name: str, data: bytes, table: StorageTable, byte_order: bool) -> None:
+    # Seeking over a record leaves a hole in a real file; other file objects get zeros.
     can_skip = OPTIONS.skip and isinstance(getattr(file, "name", None), int | str) and file.seekable()
 
     def skip(count: int) -> None:
@@ -105,6 +106,7 @@ def _write_archive(file: IO[bytes], name: str, data: bytes, table: StorageTable,
     archive = ArchiveWriter(
         file, name.replace("/", "_"), checksums=OPTIONS.checksums, skip=skip if can_skip else None
     )
+    # The names and the order of PyTorch's writer.
     archive.write("data.pkl", data)
     archive.write(".format_version", b"1")
     archive.write(".storage_alignment", str(ALIGNMENT).encode())
@@ -116,6 +118,7 @@ def _write_archive(file: IO[bytes], name: str, data: bytes, table: StorageTable,
         else:
             archive.write(f"data/{number}", host_bytes(memory))
     archive.write("version", b"3\n")
+    # PyTorch writes a random number here; from the contents, equal objects give equal files.
     digest = hashlib.sha256(data).digest()[:16]
     archive.write(".data/serialization_id", b"%040d" % int.from_bytes(digest, "big"))
     archive.close()
@@ -127,6 +130,7 @@ def _write_legacy(obj: object, file: IO[bytes], pickle_module: ModuleType, proto
     info = {
         "protocol_version": PROTOCOL_VERSION,
         "little_endian": sys.byteorder == "little",
+        # PyTorch's reader looks for it, and does nothing with it.
         "type_sizes": {"short": 2, "int": 4, "long": 4},
     }
     keys = [str(number) for number in range(len(table.tensors))]

@@ -101,6 +101,7 @@ class LoadedStorage:
             return self
         new = LoadedStorage(self.bytes.to(target), self.dtype)
         new.swap = self.swap
+        # Devices may be unable to view bytes as another dtype; then tensors are made here and copied.
         new._host = self if target.type != "meta" else None
         return new
 
@@ -117,6 +118,7 @@ class LoadedStorage:
     def placed(self, dtype: tt.dtype, size: Sequence[int], stride: Sequence[int], offset: int) -> tt.Tensor:
         """Return a tensor at a place of the memory, in elements of a dtype."""
         if self.swap:
+            # Once, in the dtype of the first tensor; the bytes of the host are the old ones.
             self.swap, self._host = False, None
             if self.device.type != "meta":
                 host = bytes_of(self.bytes.cpu())
@@ -128,6 +130,7 @@ class LoadedStorage:
             if self._host is None:
                 raise
             return self._host.placed(dtype, size, stride, offset).to(self.device)
+        # The device can do it, so the host's memory is free.
         self._host = None
         return result
 

@@ -67,12 +67,15 @@ class WeightsUnpickler:
         self._data, self.position, self._path = data, position, path
         self._rebuilder, self._persistent_load, self._encoding = rebuilder, persistent_load, encoding
         self._functions = rebuilder.functions()
+        # By identity: `==` would run code of an object that the file has made.
         self._callable = {id(function): function for function in self._functions.values()}
         self._user = {
+            # `getattr` leads from any object to all of Python by names such as `__globals__`.
             name: self.public_attribute if value is getattr else value
             for name, value in allow_list.allowed().items()
         }
         self._user_callable = {
+            # Not even what the user allowed: a file could otherwise run any code.
             id(value) for name, value in self._user.items() if allow_list.blocked_module(name, value) is None
         }
         self._stack: list[Any] = []
@@ -90,6 +93,7 @@ class WeightsUnpickler:
                 if handler is None:
                     raise self._corrupt(f"the instruction 0x{code:02x}, which data does not need")
                 handler(self)
+        # An exception ends the loop, so no instruction is compared with the last one.
         except _EndError:
             return self._stack.pop()
         except (TTError, UserCodeError, OSError, MemoryError):
@@ -107,6 +111,8 @@ class WeightsUnpickler:
     def take(self, count: int) -> bytes:
         """Return the next bytes, all of which must be there."""
         start = self.position
+        # A slice longer than the data takes no more than there is; but its bounds must fit in a machine
+        # word.
         taken = bytes(self._data[start : start + count]) if count < 1 << 40 else b""
         if len(taken) != count:
             raise self._corrupt("it is cut off")
@@ -119,6 +125,7 @@ class WeightsUnpickler:
 
     def line(self) -> str:
         """Return the next line."""
+        # No name is that long, and a damaged file is not searched to its end.
         end = self._data.find(b"\n", self.position, self.position + 1000)
         if end < 0:
             raise self._corrupt("a name has no end")
@@ -144,6 +151,7 @@ class WeightsUnpickler:
 
     def mark(self) -> None:
         """Put a mark on the stack."""
+        # As CPython does: a stack of stacks instead of marks among the values.
         self._marks.append(self._stack)
         self._stack = []
 
@@ -173,6 +181,7 @@ class WeightsUnpickler:
 
     def reduce(self) -> None:
         """Call a function."""
+        # The function may be any value that the file has put on the stack, so it is checked again here.
         args, function = self.pop(), self.pop()
         if not isinstance(args, tuple):
             raise self._corrupt("the arguments of a call are not a tuple")
@@ -201,6 +210,7 @@ class WeightsUnpickler:
         if id(kind) in self._callable:  # of OrderedDict and the like, whose functions check the arguments
             self.push(kind(*args))
         elif id(kind) in self._user_callable and isinstance(kind, type) and isinstance(args, tuple):
+            # Without `__init__`, as pickle does.
             self.push(kind.__new__(kind, *args))
         else:
             name = getattr(kind, "__qualname__", type(kind).__name__)
@@ -250,6 +260,7 @@ class WeightsUnpickler:
         values = self._stack[-1]
         if type(values) is list:
             values.extend(items)
+        # `append` of a class that the user allowed; `extend` may do something else.
         elif id(type(values)) in self._user_callable:
             for item in items:
                 values.append(item)
@@ -320,6 +331,7 @@ class ScanningUnpickler(WeightsUnpickler):
 
     def find(self, module: str, name: str) -> None:
         """Put the type of a storage on the stack, or something that stands for anything."""
+        # Named like storages are, since these have to be found in the ids.
         self.push(STORAGE_TYPES.get(f"{module}.{name}") or _Inert())
 
     def reduce(self) -> None:
