@@ -105,9 +105,12 @@ class Adafactor(Elementwise):
     ) -> None:
         expect_whole("Adafactor", (param, grad))
         step = state["step"].item()
+        # The average begins as a plain mean and remembers ever longer; PyTorch's rate is at most
+        # 1/sqrt(step).
         new, rate = step ** options["beta2_decay"], min(options["lr"], 1 / step**0.5)
         least, smallest = options["eps"]
         least = tt.finfo(param.dtype).eps if least is None else least
+        # Steps are relative to the root mean square of the parameter, so large ones take larger steps.
         size = max(smallest, param.norm(2).item() / param.numel() ** 0.5) if param.numel() else smallest
         if options["maximize"]:
             grad = -grad
@@ -118,10 +121,16 @@ class Adafactor(Elementwise):
             variance = state["variance"]
         else:
             rows, columns = state["row_var"], state["col_var"]
+            # The squared norm over the length is the mean of the squares, without a tensor of all
+            # squares.
             rows.lerp_(grad.norm(2, dim=-1, keepdim=True).square() / grad.shape[-1], new)
             columns.lerp_(grad.norm(2, dim=-2, keepdim=True).square() / grad.shape[-2], new)
+            # R C / mean(R) is the matrix of rank one with these row and column means (Shazeer and Stern,
+            # 2018).
             variance = rows @ columns / rows.mean(dim=-2, keepdim=True).clamp(min=least)
         update = variance.clamp(min=least * least).rsqrt() * grad
+        # Clips the root mean square of the update to d, for the averages lag behind sudden large
+        # gradients.
         norm = update.norm(2).item() / (update.numel() ** 0.5 * options["d"]) if update.numel() else 1.0
         param.add_(update, alpha=-size * rate / max(1.0, norm))
 

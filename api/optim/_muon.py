@@ -31,12 +31,17 @@ def orthogonal(matrix: tt.Tensor, coefficients: tuple[float, float, float], step
         The smallest norm by which the matrix is divided.
     """
     a, b, c = coefficients
+    # X X^T is then the smaller of the two Gram matrices.
     tall = matrix.shape[0] > matrix.shape[1]
+    # Singular values need only come near 1, so half precision is enough.
     x = matrix.to(tt.bfloat16)
     x = x.T if tall else x
+    # The Frobenius norm bounds the spectral norm: all singular values are at most 1, where the iteration
+    # converges.
     x = x / x.norm().clamp(min=eps)
     for _ in range(steps):
         gram = x @ x.T
+        # a X + (b G + c G^2) X: a polynomial of fifth degree in the singular values.
         x = tt.addmm(x, tt.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.T if tall else x
 
@@ -177,6 +182,8 @@ def _take_step(param: tt.Tensor, grad: tt.Tensor, mean: tt.Tensor, group: Mappin
     rows, columns = param.shape
     lr = float(group["lr"])
     if group["adjust_lr_fn"] == "match_rms_adamw":
+        # The root mean square of AdamW's updates is about 0.2, that of an orthogonal matrix
+        # 1/sqrt(max(rows, columns)).
         rate = lr * 0.2 * sqrt(max(rows, columns))
     else:
         rate = lr * sqrt(max(1, rows / columns))

@@ -87,11 +87,13 @@ class Adagrad(Elementwise):
                 "fused": fused,
             },
         )
+        # PyTorch has the sums before the first step, so that `share_memory` can be called.
         for group in self.param_groups:
             for param in group["params"]:
                 self._begin(group, param, self.state[param])
 
     def _new_state(self, group: Options, param: tt.Tensor) -> State:
+        # A complex parameter counts as pairs of real numbers.
         start: complex = group["initial_accumulator_value"]
         return {"sum": tt.full_like(param, complex(start.real, start.real) if param.is_complex() else start)}
 
@@ -137,6 +139,7 @@ class Adagrad(Elementwise):
         if options["maximize"]:
             grad = -grad
         rate = self._scalars(options, state["step"].item(), [state], float)
+        # The values of one index must be added up before they are squared.
         grad = grad.coalesce()
         indices, values = tuple(grad.indices()), grad.values()
         total = state["sum"]

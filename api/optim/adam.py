@@ -116,6 +116,7 @@ class Adam(Elementwise):
 
     def _scalars(self, options: Options, step: Any, states: list[State], read: Callable[[Any], Any]) -> Any:
         beta1, beta2 = options["betas"]
+        # Both bias corrections are scalars, so they cost nothing for each element.
         return -options["lr"] / (1 - beta1**step), (1 - beta2**step) ** 0.5
 
     def _formula(
@@ -132,6 +133,7 @@ class Adam(Elementwise):
             square = largest
         divisor = m.sqrt(square)
         m.div_(divisor, root)
+        # After the bias correction, as in the paper: before it, the first steps would be damped.
         m.add_(divisor, options["eps"])
         m.addcdiv_(param, mean, divisor, value=rate)
 

@@ -91,6 +91,7 @@ class Adamax(Elementwise):
         mean, largest = state["exp_avg"], state["exp_inf"]
         m.lerp_(mean, grad, 1 - beta1)
         m.mul_(largest, beta2)
+        # The epsilon within the maximum keeps the divisor from 0.
         m.copy_(largest, m.maximum(largest, m.add(m.abs(grad), options["eps"])))
         m.addcdiv_(param, mean, largest, value=scalars)
 

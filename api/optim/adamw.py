@@ -69,6 +69,7 @@ class AdamW(Adam):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
+            # State dicts of an AdamW that did not derive from Adam lack it.
             group["decoupled_weight_decay"] = True
 
 

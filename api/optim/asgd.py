@@ -114,6 +114,7 @@ class ASGD(Elementwise):
         m.mul_(param, 1 - options["lambd"] * eta)
         m.add_(param, grad, alpha=-eta)
         mean = state["ax"]
+        # Up to step t0 the average is the parameter itself.
         if tt.is_tensor(mu) or mu != 1:
             m.add_(mean, m.mul(m.sub(param, mean), mu))
         else:

@@ -139,6 +139,7 @@ class LBFGS(Optimizer):
         change, moved = grad - state["prev_flat_grad"], state["d"] * state["t"]
         curvature = change.dot(moved)
         changes, moves, inverses = state["old_dirs"], state["old_stps"], state["ro"]
+        # Only positive curvature keeps the approximation positive definite, so that directions lead down.
         if curvature.item() > 1e-10:
             if len(changes) == history_size:
                 for remembered in (changes, moves, inverses):
@@ -146,6 +147,8 @@ class LBFGS(Optimizer):
             changes.append(change)
             moves.append(moved)
             inverses.append(1.0 / curvature)
+            # The scale of the last curvature, by which the first guess of the inverse Hessian is a
+            # multiple of the identity.
             state["H_diag"] = curvature / change.dot(change)
         # The product of the inverse Hessian and the gradient, by the recursion of two loops.
         direction = -grad
@@ -183,9 +186,12 @@ class LBFGS(Optimizer):
                 state["d"] = self._direction(grad, state, group["history_size"])
             direction, previous = state["d"], loss
             state["prev_flat_grad"], state["prev_loss"] = grad.clone(), loss
+            # The first direction is the plain gradient, whose scale says nothing about the length of a
+            # step.
             length = min(1.0, 1.0 / grad.abs().sum()) * lr if state["n_iter"] == 1 else lr
             slope = grad.dot(direction).item()
             state["t"] = length
+            # The direction hardly leads down.
             if slope > -tolerance:
                 break
             more = 0

@@ -106,6 +106,8 @@ class NAdam(Elementwise):
         mu = _weight(step, beta1, decay)
         following = _weight(step + 1, beta1, decay)
         product = read(states[0]["mu_product"] * mu)  # rounded as the state is
+        # Dozat (2016): the update looks ahead with the weight of the next step, so the product has one
+        # factor more.
         of_grad, of_mean = -rate * (1 - mu) / (1 - product), -rate * following / (1 - product * following)
         return 1 - beta2**step, of_grad, of_mean
 

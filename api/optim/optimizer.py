@@ -192,6 +192,7 @@ class Optimizer:
                 if name in _ADDED_LATER:
                     group.setdefault(name, _ADDED_LATER[name])
         for values in self.state.values():
+            # Steps were numbers in state dicts of old versions of PyTorch.
             if isinstance(values, dict) and isinstance(values.get("step"), int | float):
                 values["step"] = tt.tensor(float(values["step"]), dtype=tt.float32)
 
@@ -259,6 +260,7 @@ class Optimizer:
         groups = []
         for group in self.param_groups:
             for param in group["params"]:
+                # A parameter that is in a group twice has one number.
                 numbers.setdefault(id(param), len(numbers))
             options = {name: value for name, value in group.items() if name != "params"}
             groups.append({**options, "params": [numbers[id(param)] for param in group["params"]]})
@@ -283,6 +285,7 @@ class Optimizer:
         ValueError
             If numbers or sizes of the groups differ; the optimizer stays as it was.
         """
+        # Hooks may change it, and the caller's must stay as it is.
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
@@ -302,6 +305,7 @@ class Optimizer:
                 params[number] = (param, loaded)
         state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
+            # Other keys are of the optimizer as a whole.
             if key in params:
                 param, group = params[key]
                 state[param] = _to_param(value, param, group, None)
@@ -311,6 +315,7 @@ class Optimizer:
             loaded["params"] = mine["params"]
             if "param_names" in mine and "param_names" not in loaded:
                 loaded["param_names"] = mine["param_names"]
+        # Subclasses bring states of older versions up to date there.
         self.__setstate__({"state": state, "param_groups": groups})
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
@@ -332,6 +337,7 @@ class Optimizer:
                 if set_to_none:
                     param.grad = None
                     continue
+                # A gradient that was made with `create_graph` must not be changed within its graph.
                 if param.grad.requires_grad:
                     if param.grad.grad_fn is not None:
                         param.grad.detach_()
@@ -405,6 +411,7 @@ class Optimizer:
         if names:
             group["param_names"] = names
         for name, default in self.defaults.items():
+            # A list can be changed, and would be shared by all groups.
             group.setdefault(name, deepcopy(default) if isinstance(default, list) else default)
         self.param_groups.append(group)
 
@@ -413,9 +420,11 @@ def _to_param(value: Any, param: tt.Tensor, group: Mapping[str, Any], key: objec
     """Return a value of a loaded state with tensors of dtype and device of the parameter; steps stay as they are."""
     if tt.is_tensor(value):
         if key == "step":
+            # Counts stay float32 whatever the dtype of the parameter: bfloat16 cannot count beyond 256.
             if group.get("capturable") or group.get("fused"):
                 return value.to(dtype=tt.float32, device=param.device)
             return value
+        # As in PyTorch, only floating point states are taken to have the dtype of the parameter.
         if param.is_floating_point():
             return value.to(dtype=param.dtype, device=param.device)
         return value.to(device=param.device)

@@ -90,6 +90,7 @@ class RAdam(Elementwise):
         beta1, beta2 = options["betas"]
         rate = -options["lr"] / (1 - beta1**step)
         bias = 1 - beta2**step
+        # The length of the simple moving average that the exponential one resembles (Liu et al., 2020).
         longest = 2 / (1 - beta2) - 1
         length = longest - 2 * step * beta2**step / bias
         ahead = (length - 4) * (length - 2) * longest
@@ -99,6 +100,7 @@ class RAdam(Elementwise):
             enough = (length > 5).to(length.dtype)
             rectified = (ahead / whole).clamp(min=0).sqrt() * bias.sqrt()
             return rate * (1 - enough), rate * rectified * enough
+        # As PyTorch does; in the paper the limit is 4.
         if length > 5:
             return None, rate * (ahead / whole) ** 0.5 * bias**0.5
         return rate, None

@@ -102,6 +102,7 @@ class RMSprop(Elementwise):
         if options["centered"]:
             mean = state["grad_avg"]
             m.lerp_(mean, grad, 1 - alpha)
+            # The variance of the gradients instead of their mean square.
             square = m.sub(square, m.mul(mean, mean))
         divisor = m.sqrt(square)
         m.add_(divisor, options["eps"])

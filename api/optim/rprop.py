@@ -89,6 +89,7 @@ class Rprop(Elementwise):
         same = m.where(m.gt(agreement, 0), m.mul(size, grow), size)
         m.copy_(size, m.where(turned, m.mul(size, shrink), same))
         m.clamp_(size, least, most)
+        # After a turn no step is taken, and 0 is remembered, so that the next step is no second turn.
         grad = m.where(turned, m.zeros_like(grad), grad)
         m.addcmul_(param, m.sign(grad), size, value=-1)
         m.copy_(before, grad)

@@ -108,6 +108,7 @@ class SGD(Elementwise):
         if self._has_state(options) and any([state.get("momentum_buffer") is None for state in states]):  # noqa: C419
             for param, state in zip(params, states, strict=True):
                 if state.get("momentum_buffer") is None:
+                    # Unfilled: the first step copies the gradient into it.
                     state["momentum_buffer"] = tt.empty_like(param.detach())
                     fresh.add(id(state))
         return params, grads, states
@@ -115,6 +116,8 @@ class SGD(Elementwise):
     def _agreeing(
         self, params: list[Any], states: list[State], apart: bool = False
     ) -> Iterator[Sequence[int]]:
+        # The first velocity is the gradient itself, without dampening, so new parameters take a step of
+        # their own.
         fresh = self._fresh
         for positions in super()._agreeing(params, states, apart):
             for first in (True, False) if fresh else (False,):

@@ -116,6 +116,7 @@ class SparseAdam(Optimizer):
         if group["maximize"]:
             values = -values
         mean, square = state["exp_avg"], state["exp_avg_sq"]
+        # Averages of rows without a gradient do not decay: their step is left out, unlike in Adam.
         first = mean[indices]
         first = first + (values - first) * (1 - beta1)
         second = square[indices]

@@ -196,6 +196,7 @@ class AveragedModel(Module):
 
         averaged = tensors(self.module)
         current = [theirs.to(mine.device) for mine, theirs in zip(averaged, tensors(model), strict=False)]
+        # The copy may have been made long before the first average.
         if int(self.n_averaged) == 0:
             for mine, theirs in zip(averaged, current, strict=True):
                 mine.copy_(theirs)
@@ -206,6 +207,7 @@ class AveragedModel(Module):
             average = self.multi_avg_fn or get_swa_multi_avg_fn()
             for ours, others in _by_kind(averaged, current):
                 average(ours, others, self.n_averaged.to(ours[0].device))
+        # Buffers such as the statistics of batch normalisation are those of the current model.
         if not self.use_buffers:
             for mine, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
                 mine.detach().copy_(theirs.detach().to(mine.device))
@@ -226,6 +228,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> No
     """
     momenta = {}
     for module in model.modules():
+        # By name, which saves the import of all layers.
         if any(base.__name__ == "_BatchNorm" for base in type(module).__mro__):
             module.reset_running_stats()
             momenta[module] = module.momentum
@@ -309,6 +312,8 @@ class SWALR(LRScheduler):
         rates = []
         for group in self.optimizer.param_groups:
             lr, target = group["lr"], group["swa_lr"]
+            # The rate at the start, recovered from the present one, so that this schedule can be chained
+            # with others.
             start = target if before == 1 else (lr - target * before) / (1 - before)
             rates.append(target * now + start * (1 - now))
         return rates

@@ -71,6 +71,7 @@ class Elementwise(Optimizer):
         """Take the step by one operator, if there is one."""
         if not self._rule:
             return False
+        # Bias corrections depend on the step, so one call serves only parameters of one step.
         for positions in self._agreeing(params, states):
             mine = [states[i] for i in positions]
             scalars = self._scalars_of(options, mine)
@@ -89,6 +90,8 @@ class Elementwise(Optimizer):
                     self._rule,
                     [
                         0.0 if decoupled else decay,
+                        # The rule takes decay that is added to the gradient, or a factor of the
+                        # parameter.
                         1 - options["lr"] * decay if decoupled else 1.0,
                         *self._rule_numbers(options, scalars),
                     ],
@@ -149,6 +152,7 @@ class Elementwise(Optimizer):
             vars(self).update(grad_scale=grad_scale, found_inf=found_inf)
         rows = zip(*lists.values(), strict=True) if lists else [()] * len(params)
         states: list[State] = [dict(zip(lists, row, strict=True)) for row in rows]
+        # Tells below which states were replaced, and must be written to the caller's tensors.
         before = [dict(state) for state in states]
         dense = [i for i, grad in enumerate(grads) if not grad.is_sparse]
         sparse = [(params[i], grads[i], states[i]) for i in range(len(params)) if grads[i].is_sparse]
@@ -195,11 +199,13 @@ class Elementwise(Optimizer):
                 self._sparse_step(param.detach(), grad, state, options)
         if not params:
             return
+        # Neither may read numbers: one because of autograd, the other because a graph captures the step.
         if group.get("differentiable") or group.get("capturable"):
             self._with_tensor_scalars(group, params, grads, states)
             return
         options = in_numbers(group)
         if self._has_step:
+            # Before the formula: bias corrections count the steps from 1.
             tt.ops._foreach_add_([state["step"] for state in states], 1)
         fused, lists = self._form(group, params[0])
         if fused:
@@ -276,6 +282,7 @@ class Elementwise(Optimizer):
         """Return a number of the state: on the CPU, unless steps are taken without reading it."""
         dtype = tt.float64 if tt.get_default_dtype() == tt.float64 else tt.float32
         there = group.get("capturable") or group.get("fused")
+        # On the CPU, for reading a number from a device waits for all its work.
         return tt.tensor(value, dtype=tt.float32 if there else dtype, device=param.device if there else "cpu")
 
     def _form(self, group: Options, param: tt.Tensor) -> tuple[bool, bool]:
@@ -310,6 +317,7 @@ class Elementwise(Optimizer):
         left = buckets.pop(None, [])
         for positions in buckets.values():
             if not self._try_fused(*picked(positions, params, grads, states), options, group):
+                # In the order of the parameters, for those that share memory depend on it.
                 left = sorted([*left, *positions])
         return picked(left, params, grads, states)
 
@@ -350,6 +358,7 @@ class Elementwise(Optimizer):
         if device.type == "cpu" or all([step.device == device for step in steps]):  # noqa: C419  # as above
             return steps
         numbers = [to_number(step) for step in steps]
+        # Parameters that began together share a tensor, which saves a transfer for each.
         there = {number: tt.full((), number, dtype=tt.float32, device=device) for number in set(numbers)}
         return [there[number] for number in numbers]
 

@@ -28,6 +28,7 @@ def lowest_of_cubic(one: Trial, other: Trial, bounds: tuple[Any, Any] | None = N
     low, high = bounds or (left.at, right.at)
     bend = one.slope + other.slope - 3 * (one.value - other.value) / (one.at - other.at)
     square = bend**2 - one.slope * other.slope
+    # The cubic has no minimum: its derivative has no real root.
     if square < 0:
         return (low + high) / 2.0
     root = square**0.5
@@ -83,14 +84,18 @@ def strong_wolfe(
     before, point, steps = start, trial(length), 0
     bracket: list[Trial] = []
     while steps < most:
+        # Nocedal and Wright, Numerical Optimization, algorithm 3.5: a point that lies too high, or above
+        # the last, closes the bracket.
         if too_high(point) or (steps > 1 and point.value >= before.value):
             bracket = [before, point]
             break
         if flat(point):
             return point, trials
+        # The loss rises here, so the minimum lies before this point.
         if point.slope >= 0:
             bracket = [before, point]
             break
+        # Extrapolation goes at least a little ahead, and not too far.
         bounds = (point.at + 0.01 * (point.at - before.at), point.at * 10)
         before, point = point, trial(lowest_of_cubic(before, point, bounds))
         steps += 1
@@ -101,6 +106,7 @@ def strong_wolfe(
     width_of_direction = direction.abs().max().item()
     stuck = False
     low, high = sorted(bracket, key=lambda at: at.value)
+    # Algorithm 3.6: `low` always has the lowest loss that fulfils the first condition.
     while steps < most and abs(high.at - low.at) * width_of_direction >= tolerance:
         at = lowest_of_cubic(low, high)
         left, right = sorted((low.at, high.at))
@@ -121,6 +127,7 @@ def strong_wolfe(
             continue
         if flat(point):
             return point, trials
+        # The minimum lies on the side to which the loss falls.
         if point.slope * (high.at - low.at) >= 0:
             high = low
         low = point

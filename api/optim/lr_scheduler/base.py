@@ -82,6 +82,7 @@ class LRScheduler:
         self.optimizer = optimizer
         if last_epoch == -1:
             for group in optimizer.param_groups:
+                # Another schedule of the same optimizer may have set it already.
                 group.setdefault("initial_lr", own(group["lr"]))
         else:
             for number, group in enumerate(optimizer.param_groups):
@@ -92,6 +93,7 @@ class LRScheduler:
                     )
         self.base_lrs = options(optimizer, "initial_lr")
         self.last_epoch = last_epoch
+        # Remembered, to tell later whether a program has replaced the method `step`.
         optimizer.__dict__["_step_at_scheduler"] = optimizer.__dict__.get("step")
         self._step_count = 0
         self._is_initial = False
@@ -187,6 +189,7 @@ class LRScheduler:
 
     def _set_rates(self, values: Sequence[Any]) -> None:
         for group, lr in zip(self.optimizer.param_groups, values, strict=False):
+            # A tensor is filled in place, because a captured step reads its memory.
             set_option(group, "lr", lr)
         self._last_lr = options(self.optimizer, "lr")
 
@@ -200,6 +203,7 @@ class LRScheduler:
 
     def _preview(self, steps: int | list[float]) -> list[list[float]]:
         """Return the learning rates of the groups now and after each of some steps, and change nothing."""
+        # Shallow: parameters and state are not touched by a schedule.
         optimizer = copy.copy(self.optimizer)
         optimizer.param_groups = [
             {name: own(value) for name, value in group.items()} for group in self.optimizer.param_groups

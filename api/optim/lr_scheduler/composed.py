@@ -122,6 +122,7 @@ class SequentialLR(_Composed):
         sched : LRScheduler, optional
             The schedule; by default this one.
         """
+        # The schedules within have set their first epoch, too.
         of = self if sched is None else sched
         if hasattr(of, "_schedulers"):
             for scheduler in of._schedulers:
@@ -135,6 +136,7 @@ class SequentialLR(_Composed):
         number = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[number]
         if number > 0 and self._milestones[number - 1] == self.last_epoch:
+            # Its first epoch was taken back in the constructor.
             scheduler._update_lr(0)
         else:
             scheduler.step()

@@ -63,6 +63,7 @@ class CosineAnnealingLR(LRScheduler):
         now, before = (
             1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1)
         )
+        # Relative to the present rate, so that schedules can be chained.
         return [now / before * (lr - least) + least for lr in rates]
 
     def _get_closed_form_lr(self) -> list[Any]:
@@ -152,6 +153,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             if epoch >= self.T_0 and self.T_mult == 1:
                 self.T_cur = epoch % self.T_0
             elif epoch >= self.T_0:
+                # The lengths of the cycles are a geometric series, whose sum is solved for the number of
+                # cycles.
                 restarts = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
                 self.T_cur = epoch - self.T_0 * (self.T_mult**restarts - 1) / (self.T_mult - 1)
                 self.T_i = self.T_0 * self.T_mult**restarts

@@ -41,6 +41,7 @@ class _WithMomentum(LRScheduler):
 
     def _set_momentum(self, group: dict[str, Any], momentum: float) -> None:
         if self.use_beta1:
+            # A new tuple: groups may share the old one.
             group["betas"] = (momentum, *group["betas"][1:])
         else:
             group["momentum"] = momentum
@@ -129,6 +130,7 @@ class CyclicLR(_WithMomentum):
                 optimizer, base_momentum, max_momentum, "most", last_epoch
             )
         super().__init__(optimizer, last_epoch)
+        # The base has set them to `initial_lr`, which another schedule may have set.
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
@@ -142,6 +144,7 @@ class CyclicLR(_WithMomentum):
     def get_lr(self) -> list[Any]:
         """Return the learning rates of this step, and set its momenta."""
         self._warn_outside_step()
+        # Smith (2015): the distance from the peak, in parts of a cycle.
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -244,6 +247,7 @@ class OneCycleLR(_WithMomentum):
             self.total_steps = epochs * steps_per_epoch
         else:
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        # Steps count from 0, so a phase ends one earlier than its length.
         rising = float(pct_start * self.total_steps) - 1
         ends = [(rising, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
         if three_phase:

@@ -178,6 +178,7 @@ class StepLR(_Multiplied):
         super().__init__(optimizer, last_epoch)
 
     def _factor(self) -> float:
+        # Epoch 0 is a multiple of every step size.
         return self.gamma if self.last_epoch and self.last_epoch % self.step_size == 0 else 1.0
 
     def _total_factor(self) -> float:
@@ -223,6 +224,7 @@ class MultiStepLR(_Multiplied):
         return float(self.gamma ** self.milestones[self.last_epoch])
 
     def _total_factor(self) -> float:
+        # A milestone that is listed twice counts twice.
         passed = sum(1 for milestone in self.milestones.elements() if milestone <= self.last_epoch)
         return float(self.gamma**passed)
 
@@ -326,6 +328,7 @@ class LinearLR(_Multiplied):
         if self._is_initial or self.last_epoch > self.total_iters:
             return 1.0
         rise = self.end_factor - self.start_factor
+        # The quotient of two neighbouring values of the line.
         return 1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
 
     def _total_factor(self) -> float:

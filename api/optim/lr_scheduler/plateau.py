@@ -134,6 +134,7 @@ class ReduceLROnPlateau(LRScheduler):
             self.num_bad_epochs = 0
         else:
             self.num_bad_epochs += 1
+        # Metrics need some epochs to follow a new rate, so bad ones do not count.
         if self.in_cooldown:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
@@ -156,6 +157,7 @@ class ReduceLROnPlateau(LRScheduler):
         for group, least in zip(groups, self.min_lrs, strict=True):
             old = float(group["lr"])
             new = max(old * self.factor, least)
+            # A change too small to matter is not made, nor is the tensor of the rate written.
             if old - new > self.eps:
                 set_option(group, "lr", new)
 
