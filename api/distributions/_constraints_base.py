@@ -175,6 +175,7 @@ class MixtureSameFamilyConstraint(Constraint):
             raise tt.errors.ValueRangeError(
                 f"a value has at least {self.event_dim} dimensions, and this one {value.dim()}"
             )
+        # The components lie along the batch dimension before those of one value.
         result = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         kept = value.dim() - self.event_dim
         return result.reshape((*result.shape[:kept], -1)).all(-1)
@@ -238,6 +239,7 @@ class _Stack(Constraint):
     @property
     def event_dim(self) -> int:
         dim = max(int(c.event_dim) for c in self.cseq)
+        # A stacked dimension that is counted from the end lies within one value.
         return dim + 1 if self.dim + dim < 0 else dim
 
     def check(self, value: tt.Tensor) -> tt.Tensor:

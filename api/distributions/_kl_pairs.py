@@ -79,6 +79,7 @@ def _register(p: type, q: type, formula: Formula, outside: Callable[[Any, Any], 
     """Register a formula that is infinite where a condition holds."""
 
     def divergence(p: Distribution, q: Distribution) -> tt.Tensor:
+        # KL(p, q) = -E_p[log q] - H(p), so that a formula says only what concerns q.
         result = formula(p, q) - p.entropy()
         return result if outside is _nothing else tt.where(outside(p, q), math.inf, result)
 
@@ -95,6 +96,7 @@ def _to_normal(p: Distribution, q: Normal) -> tt.Tensor:
 
 for _type in (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Uniform):
     _register(_type, Normal, _to_normal)
+# Below these values of alpha the second moment of p is infinite, and so is the divergence.
 _register(Pareto, Normal, _to_normal, lambda p, q: p.alpha <= 2)
 
 
@@ -138,6 +140,7 @@ def _to_gamma(p: Distribution, q: Gamma) -> tt.Tensor:
 
 
 def _family(p: Distribution) -> type:
+    # A subclass such as Chi2 has the formula of its family.
     return next(cls for cls in type(p).__mro__ if cls in _LOGARITHM or cls in _LOG_MGF)
 
 

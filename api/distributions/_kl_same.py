@@ -69,6 +69,7 @@ def _independent(p: Independent, q: Independent) -> tt.Tensor:
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> tt.Tensor:
+    # A bijection changes both densities by the same factor, which cancels.
     if p.transforms != q.transforms:
         raise tt.errors.UnsupportedError(
             "the divergence is known only of distributions with the same transforms"
@@ -86,6 +87,7 @@ def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> tt.T
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> tt.Tensor:
     ones = p.probs * (softplus(-q.logits) - softplus(-p.logits))
+    # 0 log 0 is 0, also where q is 0; a value that p has and q has not makes the divergence infinite.
     ones = tt.where(p.probs == 0, 0.0, tt.where(q.probs == 0, math.inf, ones))
     zeros = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
     zeros = tt.where(p.probs == 1, 0.0, tt.where(q.probs == 1, math.inf, zeros))
@@ -97,6 +99,7 @@ def _binomial(p: Binomial, q: Binomial) -> tt.Tensor:
     if bool((q.total_count > p.total_count).any()):
         raise tt.errors.UnsupportedError("the divergence from a Binomial with more trials is not known")
     of_trial = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
+    # With more trials p has values that q never has.
     return tt.where(p.total_count > q.total_count, math.inf, p.total_count * of_trial)
 
 
@@ -250,6 +253,8 @@ def _from_low_rank(q: LowRankMultivariateNormal, loc: tt.Tensor, *factors: tt.Te
     """Return the trace of Q^-1 times the sum of all F F^T, and the distance of a mean; Q is of low rank."""
     factor, diag = q._given
     scaled = factor.mT / diag.unsqueeze(-2)
+    # Woodbury: (W W^T + D)^-1 = D^-1 - P^T P with P = C^-1 W^T D^-1, where C is the factor of the
+    # capacitance.
     projection = tt.linalg.solve_triangular(q._wide(scaled), scaled, upper=False)
     distance = low_rank_distance(factor, diag, q._capacitance_tril, q.loc - loc)
     for f in factors:

@@ -17,6 +17,7 @@ def batch_mahalanobis(factor: tt.Tensor, x: tt.Tensor) -> tt.Tensor:
 
     One factor serves all vectors at once, without a copy for each.
     """
+    # One factor for all vectors: they are the columns of one right side, not a batch of systems.
     if factor.dim() == 2:
         flat = x.reshape(-1, x.shape[-1])
         solved = tt.linalg.solve_triangular(factor, flat.mT, upper=False)
@@ -38,6 +39,8 @@ def precision_to_scale_tril(precision: tt.Tensor) -> tt.Tensor:
 
     With rows and columns reversed, P = L L^T becomes P = U U^T, and the inverse of U^T is lower triangular.
     """
+    # Reversing rows and columns turns P = L L^T into P = U U^T; then U^-T is the factor of P^-1, and
+    # nothing is inverted.
     reversed_factor = tt.linalg.cholesky(precision.flip(-2, -1))
     upper = reversed_factor.flip(-2, -1)
     identity = tt.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)

@@ -91,6 +91,8 @@ class Transform:
         inverse = self._inv() if self._inv is not None else None
         if inverse is None:
             inverse = _InverseTransform(self)
+            # Weak, because the inverse holds this transform: neither should wait for the collector of
+            # garbage.
             self._inv = weakref.ref(inverse)
         return inverse
 
@@ -127,6 +129,7 @@ class Transform:
         if not self._cache_size:
             return self._call(x)
         cached = self._cached_x_y
+        # By identity: the inverse of a sample that was just made is exact, and costs nothing.
         if cached is not None and x is cached[0]:
             return cached[1]
         y = self._call(x)
@@ -268,6 +271,8 @@ class ComposeTransform(Transform):
             return constraints.real
         event_dim = self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
+            # A part may need more dimensions than its neighbours leave it; the widest need decides for
+            # all.
             event_dim = max(
                 event_dim + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim
             )
@@ -324,6 +329,8 @@ class ComposeTransform(Transform):
         terms = []
         for part, before, after in zip(self.parts, points[:-1], points[1:], strict=True):
             term = part.log_abs_det_jacobian(before, after)
+            # What a part counts as batch, the whole may count as one value: determinants are multiplied
+            # there.
             terms.append(sum_rightmost(term, event_dim - part.domain.event_dim))
             event_dim += part.codomain.event_dim - part.domain.event_dim
         return reduce(operator.add, terms)

@@ -115,6 +115,7 @@ class PowerTransform(Transform):
 def clipped_sigmoid(x: tt.Tensor) -> tt.Tensor:
     """Return the logistic function, rounded to numbers strictly between 0 and 1."""
     info = tt.finfo(x.dtype)
+    # Rounded to 0 or 1, the inverse would be infinite.
     return tt.sigmoid(x).clamp(info.tiny, 1.0 - info.eps)
 
 
@@ -142,6 +143,7 @@ class SigmoidTransform(_Plain):
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x: tt.Tensor, y: tt.Tensor) -> tt.Tensor:
+        # log(y (1 - y)), from x: 1 - y has lost its digits where y is close to 1.
         return -softplus(-x) - softplus(x)
 
 
@@ -164,6 +166,7 @@ class SoftplusTransform(_Plain):
         return softplus(x)
 
     def _inverse(self, y: tt.Tensor) -> tt.Tensor:
+        # log(e^y - 1) without an overflow for large y.
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x: tt.Tensor, y: tt.Tensor) -> tt.Tensor:

@@ -71,12 +71,14 @@ class StickBreakingTransform(_Plain):
     bijective = True
 
     def _call(self, x: tt.Tensor) -> tt.Tensor:
+        # The shift gives each piece the same share for x = 0.
         z = clipped_sigmoid(x - _log_left(x))
         rest = (1 - z).cumprod(-1)
         return pad(z, [0, 1], value=1) * pad(rest, [1, 0], value=1)
 
     def _inverse(self, y: tt.Tensor) -> tt.Tensor:
         y_crop = y[..., :-1]
+        # Rounding may leave nothing, or less.
         rest = (1 - y_crop.cumsum(-1)).clamp(min=tt.finfo(y.dtype).tiny)
         return y_crop.log() - rest.log() + _log_left(y_crop)
 
@@ -121,8 +123,10 @@ class CorrCholeskyTransform(Transform):
     bijective = True
 
     def _call(self, x: tt.Tensor) -> tt.Tensor:
+        # At 1 the rest of the row would be 0, and the diagonal too.
         eps = tt.finfo(x.dtype).eps
         partial = vec_to_tril_matrix(x.tanh().clamp(-1 + eps, 1 - eps), diag=-1)
+        # What the elements before have left of the row's length, which is 1.
         left = (1 - partial * partial).sqrt().cumprod(-1)
         partial = partial + tt.eye(partial.shape[-1], dtype=x.dtype, device=x.device)
         return partial * pad(left[..., :-1], [1, 0], value=1)
@@ -141,6 +145,7 @@ class CorrCholeskyTransform(Transform):
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         _expect_dims(shape, 1)
         count = shape[-1]
+        # The root of n (n - 1) / 2 = count.
         size = round((0.25 + 2 * count) ** 0.5 + 0.5)
         if size * (size - 1) // 2 != count:
             raise tt.errors.ValueRangeError(f"no correlation matrix has {count} elements below its diagonal")
@@ -323,6 +328,7 @@ class CatTransform(_OfParts):
             sum_rightmost(term, self.event_dim - t.event_dim)
             for t, term in zip(self.transforms, self._determinants(x, y), strict=True)
         ]
+        # Where the dimension of the parts is within one value, their determinants are multiplied.
         dim = (self.dim - x.dim() if self.dim >= 0 else self.dim) + self.event_dim
         if dim < 0:
             return tt.cat(parts, dim)

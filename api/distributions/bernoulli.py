@@ -55,6 +55,7 @@ class Bernoulli(BinaryProbabilities, ExponentialFamily):
 
     @property
     def mode(self) -> tt.Tensor:
+        # With equal chances both values are modes; PyTorch says nan.
         return tt.where(self.probs == 0.5, math.nan, (self.probs >= 0.5).to(self.probs.dtype))
 
     @property

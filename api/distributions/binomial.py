@@ -80,6 +80,7 @@ class Binomial(BinaryProbabilities):
             self._validate_sample(value)
         n = self.total_count
         choices = tt.lgamma(n + 1) - tt.lgamma(value + 1) - tt.lgamma(n - value + 1)
+        # From logits: log(1 - p) is exact there for p close to 1.
         return choices + value * self.logits + n * logsigmoid(-self.logits)
 
     def entropy(self) -> tt.Tensor:

@@ -50,6 +50,7 @@ class Categorical(GivenProbabilities):
         if not tt.is_tensor(parameter) or parameter.dim() < 1:
             raise tt.errors.ValueRangeError(f"`{self._given}` parameter must be at least one-dimensional.")
         if logits is None:
+            # Normalised here, so that everything else may rely on it.
             self.probs = probs / probs.sum(-1, True)
         else:
             self.logits = logits - logits.logsumexp(-1, True)
@@ -81,6 +82,7 @@ class Categorical(GivenProbabilities):
             rows = self.probs.reshape(-1, self._num_events)
             if not rows.shape[0] or not sample_shape.numel():
                 return tt.zeros(self._extended_shape(sample_shape), dtype=tt.int64, device=rows.device)
+            # `multinomial` takes one row for each distribution, so samples are its columns.
             drawn = tt.multinomial(rows, sample_shape.numel(), True)
             return drawn.mT.reshape(self._extended_shape(sample_shape))
 

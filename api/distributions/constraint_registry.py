@@ -132,10 +132,12 @@ _register(constraints.greater_than_eq, _beyond("lower_bound", 1))
 _register(constraints.less_than, _beyond("upper_bound", -1))
 _register(constraints.interval, _between)
 _register(constraints.half_open_interval, _between)
+# No bijections: what is above the diagonal does not count.
 transform_to.register(constraints.lower_cholesky, lambda _: transforms.LowerCholeskyTransform())
 transform_to.register(constraints.positive_definite, lambda _: transforms.PositiveDefiniteTransform())
 transform_to.register(constraints.positive_semidefinite, lambda _: transforms.PositiveDefiniteTransform())
 _register(constraints.corr_cholesky, lambda _: transforms.CorrCholeskyTransform())
+# Softmax is simpler and treats all elements alike; but it maps many vectors to one.
 biject_to.register(constraints.simplex, lambda _: transforms.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda _: transforms.SoftmaxTransform())
 

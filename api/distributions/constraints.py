@@ -250,6 +250,7 @@ class _PositiveSemidefinite(_Symmetric):
 
     def check(self, value: tt.Tensor) -> tt.Tensor:
         symmetric = super().check(value)
+        # `eigvalsh` reads one triangle only, and would call other matrices definite.
         if not bool(symmetric.all()):
             return symmetric
         return (tt.linalg.eigvalsh(value) >= 0).all(-1)
@@ -262,6 +263,8 @@ class _PositiveDefinite(_Symmetric):
         symmetric = super().check(value)
         if not bool(symmetric.all()):
             return symmetric
+        # A matrix is positive definite if its factorisation succeeds: a third of the cost of eigenvalues
+        # or less.
         return tt.linalg.cholesky_ex(value)[1] == 0
 
 

@@ -64,12 +64,14 @@ class ContinuousBernoulli(BinaryProbabilities, ExponentialFamily):
 
     def _stable(self) -> tuple[tt.Tensor, tt.Tensor]:
         """Return where the closed formulas hold, and probabilities for them."""
+        # At 1/2 the formulas are 0/0; near it a Taylor series takes their place.
         outside = (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
         return outside, tt.where(outside, self.probs, self._lims[0])
 
     def _log_norm(self) -> tt.Tensor:
         """Return the logarithm of the density's normaliser."""
         outside, cut = self._stable()
+        # Both branches of a `where` have gradients, so each gets an argument at which its own is finite.
         below = tt.where(cut <= 0.5, cut, 0.0)
         above = tt.where(cut >= 0.5, cut, 1.0)
         log_difference = tt.where(cut <= 0.5, tt.log1p(-2.0 * below), tt.log(2.0 * above - 1.0))

@@ -46,6 +46,7 @@ class Distribution:
 
     has_rsample: Any = False
     has_enumerate_support: Any = False
+    # False under `python -O`, like assertions.
     _validate_args: bool = __debug__
     _batched: ClassVar[dict[str, int]] = {}
     """Attributes that `expand` expands, and how many of their last dimensions are not of the batch."""
@@ -116,6 +117,7 @@ class Distribution:
         new = self._get_checked_instance(self._owner(), _instance)
         shape = tt.Size(batch_shape)
         self._expand_attributes(new, shape)
+        # The parameters have been checked when they were given.
         Distribution.__init__(new, shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         new._copy_from(self)
@@ -307,6 +309,7 @@ class Distribution:
                 f"{tuple(self._event_shape)}."
             )
         expected = (*self._batch_shape, *self._event_shape)
+        # As in broadcasting, from the last dimension; dimensions that one side lacks are free.
         for i, j in zip(reversed(value.shape), reversed(expected), strict=False):
             if i != 1 and j != 1 and i != j:
                 raise tt.errors.ValueRangeError(
@@ -327,6 +330,7 @@ class Distribution:
             )
 
     def _get_checked_instance(self, cls: type, _instance: Self | None = None) -> Self:
+        # The copy is made without `__init__`, so what a subclass does there would be missing.
         if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
             raise tt.errors.UnsupportedError(
                 f"{type(self).__name__} has an __init__ that {cls.__name__} does not know, so it must define "

@@ -55,6 +55,7 @@ def normalizer_with_gradients(
     params = [p if differentiable and p.requires_grad else p.detach().requires_grad_() for p in natural]
     with tt.enable_grad():
         normalizer = distribution._log_normalizer(*params)
+        # The sum separates the batch, since each element depends on its own parameters only.
         gradients = list(tt.autograd.grad(normalizer.sum(), params, create_graph=differentiable))
     if differentiable:
         return params, normalizer, gradients

@@ -41,6 +41,7 @@ class FisherSnedecor(Distribution):
         self, df1: float | tt.Tensor, df2: float | tt.Tensor, validate_args: bool | None = None
     ) -> None:
         self.df1, self.df2 = broadcast_all(df1, df2)
+        # Half of a chi-squared number over its degrees of freedom; the halves cancel in the quotient.
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1, validate_args=False)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2, validate_args=False)
         super().__init__(self.df1.shape, validate_args=validate_args)
@@ -52,6 +53,7 @@ class FisherSnedecor(Distribution):
     @property
     def mean(self) -> tt.Tensor:
         exists = self.df2 > 2
+        # The branch that is not taken must be finite, or its gradient makes nan of the other's.
         df2 = tt.where(exists, self.df2, 3.0)
         return tt.where(exists, df2 / (df2 - 2), math.nan)
 
@@ -69,6 +71,7 @@ class FisherSnedecor(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:
         result = self._gamma1.rsample(sample_shape) / self._gamma2.rsample(sample_shape)
+        # A sample of 0 would have an infinite log_prob.
         return result.clamp(min=tt.finfo(result.dtype).tiny)
 
     def log_prob(self, value: tt.Tensor) -> tt.Tensor:

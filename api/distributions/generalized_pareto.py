@@ -55,11 +55,13 @@ class GeneralizedPareto(Distribution):
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
+        # Support ends only for negative concentrations; -1 keeps the division of the others finite.
         end = self.loc - self.scale / tt.where(self.concentration < 0, self.concentration, -1.0)
         return constraints.interval(self.loc, tt.where(self.concentration < 0, end, math.inf))
 
     def _exponential(self) -> tuple[tt.Tensor, tt.Tensor]:
         """Return where the concentration is 0, and a concentration to divide by."""
+        # The limit for concentration 0 is the exponential distribution; the formulas divide by it.
         zero = tt.isclose(self.concentration, tt.zeros_like(self.concentration))
         return zero, tt.where(zero, 1.0, self.concentration)
 
@@ -92,6 +94,7 @@ class GeneralizedPareto(Distribution):
 
     def icdf(self, value: tt.Tensor) -> tt.Tensor:
         zero, c = self._exponential()
+        # By the logarithm of the tail, which is exact for probabilities close to 1 and to 0.
         log_above = tt.log1p(-value)
         heavy = self.scale / c * tt.expm1(-c * log_above)
         return self.loc + tt.where(zero, -self.scale * log_above, heavy)

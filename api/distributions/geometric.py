@@ -66,6 +66,7 @@ class Geometric(BinaryProbabilities):
         shape = self._extended_shape(sample_shape)
         with tt.no_grad():
             u = tt.rand(shape, dtype=self.probs.dtype, device=self.probs.device)
+            # The logarithm of 0 would be an infinite count.
             u = u.clamp(min=tt.finfo(self.probs.dtype).tiny)
             return (u.log() / (-self.probs.expand(shape)).log1p()).floor()
 
@@ -73,6 +74,7 @@ class Geometric(BinaryProbabilities):
         if self._validate_args:
             self._validate_sample(value)
         probs, value = broadcast_all(self.probs, value)
+        # 0 log 0 is 0: with probability 1 the first try is a success.
         sure = (probs == 1) & (value == 0)
         return value * (-tt.where(sure, 0.0, probs)).log1p() + self.probs.log()
 

@@ -40,6 +40,7 @@ class Gumbel(TransformedDistribution):
     ) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         info = tt.finfo(self.loc.dtype)
+        # Both logarithms of the inverse are finite between these.
         low, high = tt.full_like(self.loc, info.tiny), tt.full_like(self.loc, 1 - info.eps)
         transforms = [
             ExpTransform().inv,

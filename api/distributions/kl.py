@@ -52,6 +52,7 @@ def register_kl(type_p: Any, type_q: Any) -> Callable[[Formula], Formula]:
 
     def register(formula: Formula) -> Formula:
         _FORMULAS[type_p, type_q] = formula
+        # A closer formula may have come.
         _formula_for.cache_clear()
         return formula
 
@@ -65,6 +66,7 @@ def _formula_for(type_p: type[Distribution], type_q: type[Distribution]) -> Form
     candidates = [(mro_p.index(p), mro_q.index(q)) for p, q in _FORMULAS if p in mro_p and q in mro_q]
     if not candidates:
         return None
+    # The closest for p and the closest for q; where they differ, neither is better.
     by_p, by_q = min(candidates), min(candidates, key=lambda pair: (pair[1], pair[0]))
     chosen, other = (_FORMULAS[mro_p[i], mro_q[j]] for i, j in (by_p, by_q))
     if chosen is not other:

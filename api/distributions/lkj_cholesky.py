@@ -80,6 +80,7 @@ class LKJCholesky(Distribution):
             squared = self._beta.sample(sample_shape).unsqueeze(-1)
             direction = tt.randn(self._extended_shape(sample_shape), **like).tril(-1)
             length = tt.linalg.norm(direction, dim=-1, keepdim=True)
+            # The first row has no direction: 0/0.
             below = tt.arange(self.dim, device=self.concentration.device).unsqueeze(-1) > 0
             factor = tt.where(below, squared.sqrt() * direction / length, 0.0)
             rest = (1 - factor.square().sum(-1)).clamp(min=tt.finfo(factor.dtype).tiny)

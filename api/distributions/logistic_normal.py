@@ -40,6 +40,7 @@ class LogisticNormal(TransformedDistribution):
         self, loc: float | tt.Tensor, scale: float | tt.Tensor, validate_args: bool | None = None
     ) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
+        # The transform takes vectors.
         if not base.batch_shape:
             base = base.expand((1,))
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)

@@ -86,6 +86,7 @@ class LowRankMultivariateNormal(Distribution):
         super().__init__(batch, (size,), validate_args=validate_args)
         scaled = cov_factor.mT / cov_diag.unsqueeze(-2)
         identity = tt.eye(cov_factor.shape[-1], dtype=scaled.dtype, device=scaled.device)
+        # As many rows as W has columns: everything below costs n m^2 instead of n^3.
         self._capacitance_tril = tt.linalg.cholesky(scaled @ cov_factor + identity)
 
     def _copy_from(self, other: Self) -> None:
@@ -138,10 +139,12 @@ class LowRankMultivariateNormal(Distribution):
         shape = self._extended_shape(sample_shape)
         factor, diag = self._given
         like: dict[str, Any] = {"dtype": self.loc.dtype, "device": self.loc.device}
+        # W a + D^1/2 b has the covariance W W^T + D.
         along = batch_mv(factor, tt.randn((*shape[:-1], factor.shape[-1]), **like))
         return self.loc + along + diag.sqrt() * tt.randn(shape, **like)
 
     def _log_det(self) -> tt.Tensor:
+        # The determinant lemma: |W W^T + D| = |I + W^T D^-1 W| |D|.
         return 2 * half_log_det(self._capacitance_tril) + self._given[1].log().sum(-1)
 
     def log_prob(self, value: tt.Tensor) -> tt.Tensor:

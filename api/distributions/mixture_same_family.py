@@ -124,11 +124,14 @@ class MixtureSameFamily(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         of_components = self._component.log_prob(self._spread(value))
+        # Probabilities far from all components underflow; their logarithms do not.
         return tt.logsumexp(of_components + tt.log_softmax(self._mixture.logits, -1), -1)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:
         with tt.no_grad():
             chosen = self._mixture.expand(self._batch_shape).sample(sample_shape)
+            # All components are drawn, and one is picked: no loop over the batch. Which one has no
+            # gradient, so there is no `rsample`.
             samples = self._component.sample(sample_shape)
             dim = len(sample_shape) + len(self._batch_shape)
             events = tuple(self._event_shape)

@@ -89,6 +89,8 @@ class Multinomial(OverCategorical):
 
     def entropy(self) -> tt.Tensor:
         n = tt.tensor(float(self.total_count), dtype=self.probs.dtype, device=self.probs.device)
+        # Without 0, for which lgamma(1) = 0.
         counts = self._binomial.enumerate_support(expand=False)[1:]
+        # The counts of each outcome are binomial, and the mean of a sum needs no more.
         expected = tt.exp(self._binomial.log_prob(counts)) * tt.lgamma(counts + 1)
         return n * self._categorical.entropy() - tt.lgamma(n + 1) + expected.sum(0).sum(-1)

@@ -71,6 +71,7 @@ class MultivariateNormal(Distribution):
         setattr(self, name, matrix.expand((*batch, -1, -1)))
         self.loc = loc.expand((*batch, -1))
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
+        # Of the matrix as it was given: expanding first would factorise each copy.
         self._factor = factor_of(name, matrix)
 
     def _copy_from(self, other: Self) -> None:

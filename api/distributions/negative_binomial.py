@@ -70,6 +70,7 @@ class NegativeBinomial(BinaryProbabilities):
     @lazy_property
     def _gamma(self) -> Any:
         """The distribution of the rates of the Poisson numbers that samples are."""
+        # A Poisson number whose rate is a gamma number is a negative binomial one.
         return Gamma(self.total_count, tt.exp(-self.logits), validate_args=False)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:
@@ -82,4 +83,5 @@ class NegativeBinomial(BinaryProbabilities):
         n = self.total_count
         powers = n * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
         choices = tt.lgamma(n + value) - tt.lgamma(1.0 + value) - tt.lgamma(n)
+        # No failures and no successes: lgamma(0) - lgamma(0) is inf - inf.
         return powers + tt.where(n + value == 0.0, 0.0, choices)

@@ -93,4 +93,5 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     has_rsample = True
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:
+        # The value of the sample, and the gradient of the probabilities (Bengio et al., 2013).
         return self.sample(sample_shape) + (self.probs - self.probs.detach())

@@ -61,6 +61,7 @@ class LogitRelaxedBernoulli(BinaryProbabilities):
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         drawn = clamp_probs(tt.rand(shape, dtype=probs.dtype, device=probs.device))
+        # The logit of a uniform number has the logistic distribution (Maddison et al., 2017).
         return (drawn.log() - (-drawn).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value: tt.Tensor) -> tt.Tensor:

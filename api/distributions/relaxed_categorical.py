@@ -59,6 +59,7 @@ class ExpRelaxedCategorical(OverCategorical):
     def rsample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:
         shape = self._extended_shape(sample_shape)
         drawn = clamp_probs(tt.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
+        # -log(-log u) has the Gumbel distribution (Maddison et al., 2017).
         scores = (self.logits - (-drawn.log()).log()) / self.temperature
         return scores - scores.logsumexp(-1, True)
 

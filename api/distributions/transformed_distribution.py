@@ -69,9 +69,11 @@ class TransformedDistribution(Distribution):
             )
         forward_shape = tuple(transform.forward_shape(base_shape))
         needed = tuple(transform.inverse_shape(forward_shape))
+        # A transform's parameters may broadcast samples to a larger batch.
         if base_shape != needed:
             base_distribution = base_distribution.expand(needed[: len(needed) - events])
         more = transform.domain.event_dim - events
+        # The transform takes together what the base counts as a batch.
         if more > 0:
             base_distribution = Independent(base_distribution, more)
             events += more
@@ -139,6 +141,7 @@ class TransformedDistribution(Distribution):
         sign: int | tt.Tensor = 1
         for transform in self.transforms:
             sign = sign * transform.sign
+        # Signs that are tensors are computed with, because elements may differ in them.
         if isinstance(sign, int) and sign == 1:
             return probability
         return sign * (probability - 0.5) + 0.5

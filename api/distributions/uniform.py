@@ -74,6 +74,7 @@ class Uniform(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         inside = ((self.low <= value) & (value < self.high)).to(self.low.dtype)
+        # The logarithm of 0 or 1: minus infinity outside.
         return inside.log() - tt.log(self.high - self.low)
 
     def cdf(self, value: tt.Tensor) -> tt.Tensor:

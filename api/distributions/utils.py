@@ -53,6 +53,7 @@ def broadcast_all(*values: Any) -> tuple[tt.Tensor, ...]:
             )
     like = like or {"dtype": tt.get_default_dtype()}
     tensors = [tt.tensor(v, **like) if isinstance(v, Number) else v for v in values]
+    # The path of most distributions: their parameters agree already.
     if all(type(t) is tt.Tensor and t.shape == tensors[0].shape for t in tensors):
         return tuple(tensors)
     return tuple(tt.broadcast_tensors(*tensors))
@@ -126,8 +127,10 @@ class lazy_property(Generic[R]):  # noqa: N801  PyTorch's name
     def __get__(self, instance: object, owner: type | None = None) -> Self | R:
         if instance is None:
             return self
+        # The value is kept, so it must have a history even if it is first asked for under `no_grad`.
         with tt.enable_grad():
             value = self.wrapped(instance)
+        # This class has no `__set__`, so the attribute of the instance hides it from now on.
         setattr(instance, self.wrapped.__name__, value)
         return value
 

@@ -69,6 +69,7 @@ class VonMises(Distribution):
     def sample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:
         shape = self._extended_shape(sample_shape)
         with tt.no_grad():
+            # In double: acceptance compares numbers that cancel in single precision.
             loc, k = self.loc.double(), self.concentration.double()
             tau = 1 + (1 + 4 * k.square()).sqrt()
             rho = (tau - (2 * tau).sqrt()) / (2 * k)
@@ -76,6 +77,8 @@ class VonMises(Distribution):
             r = tt.where(k < 1e-5, 1 / k + k, (1 + rho.square()) / (2 * rho))
             r, k = r.expand(shape), k.expand(shape)
             angles, left = tt.zeros_like(r), tt.ones_like(r, dtype=tt.bool)
+            # Best and Fisher (1979): about two of three candidates are accepted, whatever the
+            # concentration.
             while bool(left.any()):
                 u1, u2, u3 = tt.rand((3, *shape), dtype=tt.float64, device=r.device).unbind(0)
                 u2 = 1 - u2  # not 0, by which c is divided

@@ -141,6 +141,8 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:
         shape = self._extended_shape(sample_shape)
         diagonal = self._chi2.rsample(sample_shape).clamp(min=tt.finfo(self.df.dtype).tiny).sqrt()
+        # Bartlett: chi numbers on the diagonal and normal ones below it are the factor of a standard
+        # Wishart matrix.
         below = tt.randn(shape, dtype=self._factor.dtype, device=self._factor.device).tril(-1)
         factor = self._factor @ (below + diagonal.diag_embed())
         return factor @ factor.mT

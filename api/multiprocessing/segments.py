@@ -178,6 +178,7 @@ def _new_file(size: int) -> int:
         fd = os.memfd_create("tt", os.MFD_CLOEXEC)
     else:
         with tempfile.TemporaryFile() as file:
+            # Closes the file of `tempfile`, and keeps its memory.
             fd = os.dup(file.fileno())
     try:
         os.ftruncate(fd, size)

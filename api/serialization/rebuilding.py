@@ -288,8 +288,8 @@ class Rebuilder:
         """Return a tensor without data."""
         self._check(isinstance(dtype, tt.dtype), "the dtype of a tensor is none")
         shape, steps = self._numbers(size, "the size"), self._numbers(stride, "the stride")
+        # Larger numbers overflow where strides and sizes are multiplied.
         self._check(
-            # Larger numbers overflow where strides and sizes are multiplied.
             all(-(2**62) < n < 2**62 for n in (*shape, *steps)), "the size of a tensor is out of range"
         )
         new = tt.empty_strided(shape, steps, dtype=dtype, device="meta")

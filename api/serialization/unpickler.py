@@ -74,8 +74,8 @@ class WeightsUnpickler:
             name: self.public_attribute if value is getattr else value
             for name, value in allow_list.allowed().items()
         }
+        # Not even what the user allowed: a file could otherwise run any code.
         self._user_callable = {
-            # Not even what the user allowed: a file could otherwise run any code.
             id(value) for name, value in self._user.items() if allow_list.blocked_module(name, value) is None
         }
         self._stack: list[Any] = []

@@ -254,8 +254,8 @@ class _CupyCommunicator:
     def reduce_scatter(
         self, output: Tensor, input: Tensor, op: str, factor: float | None, stream: int
     ) -> None:
+        # NCCL counts the elements that one rank gets; for a gathering, those that it gives.
         self._native.reduceScatter(
-            # NCCL counts the elements that one rank gets; for a gathering, those that it gives.
             input.data_ptr(), output.data_ptr(), *self._what(output), self._operation(op), stream
         )
 
