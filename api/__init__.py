@@ -209,6 +209,7 @@ def __getattr__(name: str) -> Any:
     elif name in _SYNONYMS:
         member = __getattr__(_SYNONYMS[name])
     elif name in _HOMES:
+        # Finds the plugins, which names that only describe tensors do without.
         _core.start()
         member = getattr(importlib.import_module(_HOMES[name]), name)
     elif name in _MODULES:
@@ -222,6 +223,7 @@ def __getattr__(name: str) -> Any:
             member = getattr(ops, name)
         except AttributeError as error:
             raise _unknown(name, error) from None
+    # `__getattr__` is asked once for each name.
     globals()[name] = member
     return member
 

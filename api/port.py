@@ -83,6 +83,7 @@ def port(source: str) -> Port:
     """
     tree = ast.parse(source)
     lines = source.splitlines(keepends=True)
+    # From the end, so that the positions of earlier statements stay right.
     for node in sorted(_statements(tree), key=lambda n: (n.lineno, n.col_offset), reverse=True):
         if isinstance(node, ast.Import):
             for alias in reversed(node.names):
@@ -139,6 +140,7 @@ def _replace_module(lines: list[str], node: ast.ImportFrom) -> None:
     """Swap the module of a `from` statement."""
     rest = "".join(lines[node.lineno - 1 :])
     start = len(lines[node.lineno - 1].encode()[: node.col_offset].decode())
+    # By tokens, for the module may stand on another line than `from`, or behind a comment.
     tokens = tokenize.generate_tokens(io.StringIO(rest[start:]).readline)
     first = next(token for token in tokens if token.string == "torch")
     row = node.lineno - 1 + first.start[0] - 1

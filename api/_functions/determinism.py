@@ -231,6 +231,7 @@ def set_warn_always(b: bool, /) -> None:
         raise ArgumentError("set_warn_always", f"expects a bool, but got {type(b).__name__}")
     if b and _Settings.filter is None:
         warnings.filterwarnings("always", category=UserWarning)
+        # Remembered, to take away this filter and none of the program's.
         _Settings.filter = warnings.filters[0]
     elif not b and _Settings.filter is not None:
         if _Settings.filter in warnings.filters:

@@ -32,6 +32,7 @@ def _made(
         raise ValueRangeError(
             f"{name} requires non-negative window_length, got window_length={window_length}"
         )
+    # Halves are too coarse to compute cosines in.
     wide = tt.float64 if dtype == tt.float64 else tt.float32
     make = getattr(tt.signal.windows, shape)
     window = make(window_length, sym=not periodic, dtype=wide, device=options.get("device"), **values).to(
@@ -76,6 +77,7 @@ def hamming_window(
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
     window: tt.Tensor
+    # These weights need a single call; `alpha` and `beta` that do not add up to 1 are put together below.
     if beta == 1.0 - alpha or (alpha, beta) == (0.54, 0.46):
         window = _made("hamming_window", "general_hamming", window_length, periodic, options, alpha=alpha)
         return window

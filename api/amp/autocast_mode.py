@@ -90,6 +90,7 @@ class autocast(Block):  # noqa: N801 - PyTorch's name
 
     def _begin(self) -> autocast:
         here = AUTOCAST.here
+        # A new dict, because `_look` has kept the old one to be restored.
         here.dtypes = {**here.dtypes, self.device: self.fast_dtype}
         here.caches = self.cache_enabled
         here.nesting += 1
@@ -99,6 +100,7 @@ class autocast(Block):  # noqa: N801 - PyTorch's name
     def _end(self, before: _Before) -> None:
         here = AUTOCAST.here
         ambient, here.dtypes, here.caches, here.nesting = before
+        # Parameters may change after the outermost block, and their casts with them.
         if here.nesting == 0:
             here.casts = {}
         AUTOCAST.restore(self.device, ambient)
@@ -204,6 +206,7 @@ def custom_fwd(
         context._fwd_used_autocast = on and cast_inputs is None
         if cast_inputs is None or not on:
             return fwd(*args, **kwargs)
+        # The inputs have the dtype already, and operators within must not choose another.
         with autocast(device_type, enabled=False):
             return fwd(*_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs))
 

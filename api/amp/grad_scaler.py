@@ -179,6 +179,7 @@ class GradScaler:
             nonlocal copies
             if isinstance(value, tt.Tensor):
                 if copies is None:
+                    # The first loss decides on which device the scale lives.
                     copies = _MultiDeviceReplicator(self._scale_on(value.device))
                 return self._scaled(value, copies.get(value.device))
             if isinstance(value, Iterable):
@@ -272,6 +273,7 @@ class GradScaler:
     ) -> dict[tt.device, tt.Tensor]:
         """Multiply gradients by a factor; return for each of their devices whether one was not finite."""
         inverses, flags = _MultiDeviceReplicator(inv_scale), _MultiDeviceReplicator(found_inf)
+        # One kernel for all gradients of a device and dtype.
         groups: defaultdict[tuple[tt.device, tt.dtype], list[tt.Tensor]] = defaultdict(list)
         with tt.no_grad():
             for group in optimizer.param_groups:
@@ -374,6 +376,7 @@ class GradScaler:
             self._check_inf_per_device(optimizer)
         scale = self._get_scale_async()
         assert scale is not None, "step() has checked that there is a scale"
+        # An optimizer may have a scale of its own, which is combined with this one, as in PyTorch.
         own = getattr(optimizer, "grad_scale", None)
         if state["stage"] is not OptState.UNSCALED:
             own = scale if own is None else scale * own
@@ -387,6 +390,7 @@ class GradScaler:
     def _maybe_opt_step(
         self, optimizer: Optimizer, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any
     ) -> Any:
+        # Waits for the device: whether the step is taken is decided on the host.
         if any(found_inf.item() for found_inf in optimizer_state["found_inf_per_device"].values()):
             return None
         return optimizer.step(*args, **kwargs)
@@ -446,6 +450,7 @@ class GradScaler:
                 scale, growth_tracker, _combined(found, scale.device), self._growth_factor, self._backoff_factor,
                 self._growth_interval,
             )  # fmt: skip
+        # Every optimizer begins anew with the next iteration.
         self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def _get_scale_async(self) -> tt.Tensor | None:

@@ -68,6 +68,7 @@ def filled(sizes: tuple[int, ...], number: Any, dtype: tt.dtype | None, device: 
     except tt.errors.NumberRangeError:
         if dtype is None and isinstance(number, float | complex):
             dtype = tt.result_type(tt.empty((0,), dtype=tt.get_default_dtype(), device="meta"), number)
+        # Integers that do not fit are an error in the standard.
         if dtype is None or not (dtype.is_floating_point or dtype.is_complex):
             raise
         wide = tt.complex128 if dtype.is_complex else tt.float64
@@ -82,6 +83,7 @@ def number_as_tensor(number: Any, like: tt.Tensor) -> tt.Tensor:
     if kind is None:
         raise TypeError(f"an argument must be an array or a Python number, not {type(number).__name__}")
     dtype = tt.result_type(like, number)
+    # In the standard a Python number never widens an array of its kind.
     if kind is float and like.dtype.is_floating_point:
         dtype = like.dtype
     elif kind is complex and like.dtype.is_floating_point:

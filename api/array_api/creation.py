@@ -139,6 +139,7 @@ def linspace(
     """
     if endpoint:
         return tt.linspace(start, stop, num, dtype=dtype, device=device)
+    # One more point, which is left out.
     return tt.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
 
 
@@ -163,6 +164,7 @@ def eye(
     columns = n_rows if n_cols is None else n_cols
     if k == 0:
         return tt.eye(n_rows, columns, dtype=dtype, device=device)
+    # `tt.eye` has the main diagonal only.
     result = tt.zeros((n_rows, columns), dtype=dtype, device=device)
     if -n_rows < k < columns:
         tt.diagonal(result, k).fill_(1)

@@ -51,9 +51,11 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"axis {axis} is out of range for an array of {x.ndim} dimensions")
     dim, index = axis % x.ndim, cast(indices, tt.int64)
+    # All axes but this one are broadcast, which `gather` does not do.
     shape = tt.broadcast_shapes(*[(*array.shape[:dim], 1, *array.shape[dim + 1 :]) for array in (x, index)])
     x = tt.broadcast_to(x, (*shape[:dim], x.shape[dim], *shape[dim + 1 :]))
     index = tt.broadcast_to(index, (*shape[:dim], index.shape[dim], *shape[dim + 1 :]))
+    # `gather` takes no indices below zero.
     return tt.gather(x, dim, tt.where(index < 0, index + x.shape[dim], index))
 
 
@@ -166,10 +168,13 @@ def _unique(x: Array) -> UniqueAllResult:
     arranged = flat[order]
     first = tt.ones(flat.shape, dtype=tt.bool, device=x.device)
     if flat.shape[0] > 1:
+        # A NaN differs from itself, so each is a value of its own, as the standard says.
         first[1:] = arranged[1:] != arranged[:-1]
     starts = tt.nonzero(first).reshape(-1)
+    # Counts are the distances between the places where values begin.
     ends = tt.cat([starts[1:], tt.full((1,), flat.shape[0], dtype=tt.int64, device=x.device)])
     inverse = tt.zeros_like(order)
+    # The number of a value is how many have begun before it.
     inverse[order] = tt.cumsum(first, 0) - 1
     return UniqueAllResult(
         arranged[starts],

@@ -81,8 +81,10 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     for x in (left, right):
         if -axis > x.ndim:
             raise IndexError(f"axis {axis} is out of range for an array of {x.ndim} dimensions")
+    # The standard does not broadcast the axis that is summed.
     if left.shape[axis] != right.shape[axis]:
         raise ValueError(f"vectors of sizes {left.shape[axis]} and {right.shape[axis]} have no product")
+    # `sum` would widen integers.
     return tt.sum(tt.conj(left) * right, axis, dtype=left.dtype)
 
 

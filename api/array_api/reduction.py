@@ -67,6 +67,7 @@ def prod(x: Array, /, *, axis: Axis = None, dtype: tt.dtype | None = None, keepd
     """
     axes, kind = _axes(x, axis), _sum_dtype(x, dtype)
     result = x.to(kind, copy=not axes)
+    # From the last axis, so that the numbers of the others stay right.
     for dim in sorted(axes, reverse=True):
         result = tt.prod(result, dim, keepdim=keepdims, dtype=kind)
     return result
@@ -196,6 +197,7 @@ def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> A
     >>> xp.argmax(xp.asarray([1, 5, 5]))
     tensor(1)
     """
+    # PyTorch's `argmax` takes no bools.
     return tt.argmax(x.to(tt.uint8) if x.dtype is tt.bool else x, axis, keepdims)
 
 

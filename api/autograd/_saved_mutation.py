@@ -75,6 +75,7 @@ class MutationContext:
         """Copy the saved tensors that share the memory of one that is about to be changed."""
         if tensor.layout is not tt.strided:
             return
+        # Taken out: the copies are their own from now on, and further changes do not matter.
         for handle in list(self._by_storage.pop(tensor.untyped_storage(), ())):
             saved = self.original.pop(handle, None)
             if saved is not None:
@@ -104,6 +105,7 @@ class CopyBeforeChange(TTDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         keywords = kwargs or {}
+        # The schema says which arguments an operator writes, in-place forms and `out=` alike.
         for position, argument in enumerate(func.schema.arguments):
             if argument.alias is None or not argument.alias.write:
                 continue

@@ -61,6 +61,7 @@ def rearrange(tensor: tt.Tensor | Sequence[tt.Tensor], pattern: str, **axes_leng
     before, after = _spelled_out(pattern, left, right, x.ndim)
     sizes = _sizes(pattern, before, x.shape, axes_lengths)
     names = [name for group in before for name in group]
+    # Split all groups, permute, join: views wherever memory allows.
     x = x.reshape([sizes[name] for name in names])
     x = x.permute([names.index(name) for group in after for name in group])
     return x.reshape([math.prod(sizes[name] for name in group) for group in after])
@@ -130,6 +131,7 @@ def _spelled_out(
 ) -> tuple[list[Group], list[Group]]:
     """Return both sides with names for the dimensions of "..."."""
     has_dots = _REST in left
+    # How many dimensions "..." stands for.
     count = ndim - len(left) + has_dots
     if count < 0 or (count and not has_dots):
         least = "at least " if has_dots else ""

@@ -69,6 +69,7 @@ class Future(Generic[T]):
         ValueError: no data
         """
         with self._changed:
+            # A condition may wake without a reason.
             while not self._is_done:
                 self._changed.wait()
         return self.value()
@@ -200,6 +201,7 @@ class Future(Generic[T]):
             self._value, self._error, self._is_done = value, error, True
             callbacks, self._callbacks = self._callbacks, []
             self._changed.notify_all()
+        # Outside of the lock, for a callback may ask this future.
         for call in callbacks:
             call(self)
 
@@ -271,6 +273,7 @@ def collect_all(futures: Iterable[Future[Any]]) -> Future[list[Future[Any]]]:
             left -= 1
             if left:
                 return
+        # The first in the order of the list, not in time: the same in every run.
         error = next((each._error for each in members if each._error is not None), None)
         result._complete(None if error is not None else members, error)
 

@@ -96,6 +96,7 @@ def _common_mask(name: str, args: Sequence[Any], shape: Sequence[int]) -> Any:
     """Return the mask of a result, which all masked arguments must agree on."""
     masks = [value._mask for value in args if _is_masked(value)]
     whole = [tt.broadcast_to(mask, tuple(shape)) for mask in masks]
+    # Where only one of two elements counts, neither mask is right for the result.
     if any(not tt.equal(whole[0], other) for other in whole[1:]):
         raise tt.errors.ValueRangeError(
             f"{name}(): Input masks must match\n"
@@ -192,6 +193,7 @@ def _structural(name: str, func: Handler) -> Handler:
         ):
             raise tt.errors.ArgumentError(name, "an index is a tensor without a mask")
         rest, named = _data(args), {key: _data(value) for key, value in kwargs.items()}
+        # The mask goes the same way as the data, so each function is stated once.
         result, mask = func(_data(first), *rest, **named), func(_mask_as_data(first), *rest, **named)
         if isinstance(result, tuple | list):
             return type(result)([_made(one, other) for one, other in zip(result, mask, strict=True)])
@@ -225,6 +227,7 @@ def _reduction(name: str) -> Handler:
         dim = _dims(dim, kwargs)
         keepdim = kwargs.pop("keepdims", keepdim)
         if name == "median" and dim is None:
+            # The median has no form over all dimensions with a mask.
             flat, kept = input._data.reshape(-1), input._mask.reshape(-1)
             return _made(function(flat, -1, mask=kept, **kwargs), kept.any())
         result = function(input._data, dim, keepdim=keepdim, mask=input._mask, **kwargs)
@@ -274,6 +277,7 @@ def _norm(
 def _logical(name: str) -> Handler:
     def handler(input: MaskedTensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
         data = input._data.to(tt.bool)
+        # True changes no "all", and False no "any".
         filled = tt.where(input._mask, data, tt.tensor(name == "all", device=data.device))
         result = getattr(tt, name)(filled) if dim is None else getattr(tt, name)(filled, dim, keepdim)
         return _made(result, _reduced_mask(input._mask, dim, keepdim))
@@ -295,6 +299,7 @@ def _extreme(name: str) -> Handler:
         result = [
             _made(f(input._data, dim, keepdim=keepdim, mask=input._mask), mask) for f in (value, index_of)
         ]
+        # The class of the result with names, of the operator itself.
         kind: Any = type(getattr(tt, name)(tt.zeros(1), 0))
         return kind(result)
 

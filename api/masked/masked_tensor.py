@@ -100,6 +100,7 @@ class MaskedTensor(tt.Tensor):
     @classmethod
     def _over(cls, data: tt.Tensor, mask: tt.Tensor) -> Self:
         """Return a masked tensor over data, with its history, and a mask."""
+        # A shell without history: autograd follows `_data`.
         new: Any = tt.Tensor._make_subclass(cls, data.detach())
         new._data, new._mask = data, mask
         result: Self = new
@@ -282,6 +283,7 @@ class MaskedTensor(tt.Tensor):
         cotangent = _bare(gradient)
         chosen = [inputs] if isinstance(inputs, tt.Tensor) else inputs
         leaves = None if chosen is None else [_bare(x) for x in chosen]
+        # Masked elements must not pass gradients on, whatever the cotangent is for them.
         kept = tt.where(self._mask, self._data, self._data.detach())
         kept.backward(cotangent, retain_graph=retain_graph, create_graph=create_graph, inputs=leaves)
 

@@ -48,6 +48,7 @@ def filled(op: str, input: tt.Tensor, mask: tt.Tensor | None, value: float) -> A
     expect_strided(op, input)
     if mask is None:
         return input
+    # A tensor, so that a number such as infinity does not change the dtype.
     number = tt.tensor(value, dtype=input.dtype, device=input.device)
     return tt.where(given_mask(op, input, mask), input, number)
 

@@ -129,6 +129,7 @@ def prod(
     if not x.ndim:
         return tt.clone(x) if dim is None else tt.prod(x, 0, keepdim)
     result: tt.Tensor = x
+    # From the last dimension, so that the numbers of the others stay right.
     for d in sorted(_distinct("masked.prod", x.ndim, _all(x, dim)), reverse=True):
         result = tt.prod(result, d, keepdim)
     return result
@@ -270,6 +271,7 @@ def mean(
         return _of_sparse("mean", mean, input, dim, keepdim, dtype, mask)
     x = converted(input, dtype)
     count = sum(given_mask("masked.mean", x, mask), dim, keepdim=keepdim)
+    # The mean of the elements that count; 0 / 0 is nan where none does.
     return sum(x, dim, keepdim=keepdim, mask=mask) / count
 
 
@@ -293,6 +295,7 @@ def median(
     where = given_mask("masked.median", x, mask)
     if not x.dtype.is_floating_point and not bool(where.all()):
         raise tt.errors.ValueRangeError("masked.median(): a mask of integers must be True everywhere")
+    # `nanmedian` leaves out what is nan, and integers have no such value.
     x = filled("masked.median", x, mask, nan) if x.dtype.is_floating_point else x
     return tt.nanmedian(x, dim, keepdim).values
 
@@ -340,6 +343,7 @@ def norm(
     """
     x = converted(input, dtype)
     order = 2.0 if ord is None else ord
+    # 0 changes no norm but the smallest absolute value.
     x = filled("masked.norm", x, mask, inf if order == -inf else 0)
     return tt.linalg.vector_norm(x, order, _all(x, dim), keepdim, dtype=own_dtype(x))
 
@@ -368,6 +372,7 @@ def var(
     x = converted(input, dtype)
     if _integral(x.dtype):
         x = x.to(tt.get_default_dtype())
+    # Two passes: the difference of the mean square and the squared mean would cancel.
     count = sum(given_mask("masked.var", x, mask), dim, keepdim=True)
     distance = tt.abs(x - sum(x, dim, keepdim=True, mask=mask) / count)
     total = sum(distance * distance, dim, keepdim=keepdim, mask=mask)

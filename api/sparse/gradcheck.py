@@ -41,6 +41,7 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
         rebuild: dict[int, Callable[[Any], Any]] = {}
         for index, value in enumerate(values):
             if _is_sparse(value):
+                # Without `masked` elements that are not stored count as well, so all of them are stored.
                 values[index], rebuild[index] = _parts(value if masked else _filled(value))
 
         def on_values(*args: Any, **more: Any) -> Any:

@@ -93,6 +93,7 @@ def _shape(value: object) -> Any:
 
 @register_flop_formula(["mm", "bmm", "matmul", "mv", "dot", "linear"])
 def _product(first: Shape, *args: Any, out_shape: Shape, **kwargs: Any) -> int:
+    # A multiplication and an addition for each pair that is summed.
     return 2 * prod(out_shape) * first[-1]
 
 
@@ -108,6 +109,7 @@ def _convolution(x: Shape, weight: Shape, *args: Any, out_shape: Shape, **kwargs
 
 @register_flop_formula(["conv_transpose1d", "conv_transpose2d", "conv_transpose3d"])
 def _transposed(x: Shape, weight: Shape, *args: Any, **kwargs: Any) -> int:
+    # Each input element meets each weight of its channel, whatever the size of the output.
     return 2 * prod(x) * prod(weight[1:])
 
 
@@ -118,6 +120,7 @@ def _weight_gradient(x: Shape, grad: Shape, weight: Shape, *args: Any, **kwargs:
 
 @register_flop_formula("_attention")
 def _attention(query: Shape, key: Shape, value: Shape, *args: Any, **kwargs: Any) -> int:
+    # Q K^T sums over the queries' size, and its product with V over the keys.
     return 2 * prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
 
 
@@ -125,6 +128,8 @@ def _attention(query: Shape, key: Shape, value: Shape, *args: Any, **kwargs: Any
 def _attention_backward(
     grad: Shape, query: Shape, key: Shape, value: Shape, *args: Any, **kwargs: Any
 ) -> int:
+    # Five products: Q K^T again, and the gradients of Q and K; those of V and of the weights have V's
+    # size.
     return 2 * prod(query[:-1]) * key[-2] * (3 * query[-1] + 2 * value[-1])
 
 
@@ -197,6 +202,7 @@ class FlopCounterMode(TTDispatchMode):
     ) -> Any:
         """Count a call."""
         kwargs = kwargs or {}
+        # Before the count, for formulas may use the shape of the result.
         result = func(*args, **kwargs)
         name = _name_of(func)
         formula = self._formulas.get(name) or _FORMULAS.get(name)

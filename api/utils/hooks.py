@@ -45,6 +45,7 @@ class RemovableHandle:
     next_id: ClassVar[int] = 0
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        # Weak: a handle that a program keeps must not keep the module alive.
         self.hooks_dict_ref = weakref.ref(hooks_dict)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
@@ -68,6 +69,7 @@ class RemovableHandle:
         self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
         extras = state[2] if len(state) > 2 else ()
         self.extra_dict_ref = tuple(weakref.ref(OrderedDict() if e is None else e) for e in extras)
+        # A handle that is made later must not get the number of one from a file.
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
     def __enter__(self) -> RemovableHandle:
@@ -106,6 +108,7 @@ def _with_nones(indices: Iterable[int], values: Iterable[Any], size: int) -> tup
     return tuple(full)
 
 
+# Made at first use, for `tt.autograd.Function` may be left out of an installation.
 _boundary: Any = None
 
 
@@ -117,6 +120,7 @@ def _boundary_function() -> Any:
         class BackwardHookFunction(tt.autograd.Function):
             @staticmethod
             def forward(ctx: FunctionCtx, *args: Any) -> Any:
+                # An identity would otherwise make integers and constants require gradients.
                 ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
                 return args
 
@@ -223,6 +227,7 @@ class BackwardHook:
                     f"a full backward hook returned {len(out)} gradients, and the module has {len(result)} inputs"
                 )
             result = out
+        # The same graph may run backward again, perhaps without reaching the outputs.
         self.grad_outputs = None
         return tuple(result[i] for i in indices)
 

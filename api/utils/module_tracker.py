@@ -63,6 +63,7 @@ class ModuleTracker:
     def _name(self, module: Module) -> str:
         if module not in self._names:
             own = type(module).__name__
+            # The first call is of the outermost module, whose parts get their names from it.
             for name, part in module.named_modules():
                 self._names.setdefault(part, f"{own}.{name}" if name else own)
         return self._names[module]
@@ -75,6 +76,7 @@ class ModuleTracker:
         inputs = _differentiated(args)
         if inputs and tt.is_grad_enabled():
             self._handles.append(
+                # When the gradients of all inputs are there, the module's part of backward is over.
                 tt.autograd.graph.register_multi_grad_hook(inputs, lambda grads: self.parents.discard(name))
             )
 
@@ -89,6 +91,7 @@ class ModuleTracker:
                     self.is_bw, self.parents = True, {"Global"}
                 self.parents.add(name)
 
+            # It begins with the first gradient of any output.
             self._handles.append(tt.autograd.graph.register_multi_grad_hook(outputs, enter, mode="any"))
 
 

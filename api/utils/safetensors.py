@@ -102,6 +102,8 @@ def save_file(
 def _pieces(tensors: Mapping[str, tt.Tensor], metadata: Mapping[str, str] | None) -> list[Any]:
     """Return the header and the bytes of each tensor."""
     _check(tensors, metadata)
+    # Wide elements first, so that all are aligned without padding, which the format lacks; the library
+    # does the same.
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     pieces: list[Any] = []
@@ -117,6 +119,7 @@ def _pieces(tensors: Mapping[str, tt.Tensor], metadata: Mapping[str, str] | None
         offset += array.nbytes
         pieces.append(array.data)
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    # Data begins at a multiple of 8.
     text += b" " * (-len(text) % 8)
     return [struct.pack("<Q", len(text)) + text, *pieces]
 
@@ -251,6 +254,7 @@ def _reading(file: BufferedReader, path: str) -> Any:
 
 
 def _mapping(file: BufferedReader, size: int) -> Any:
+    # Private and writable: tensors may change, and the file does not.
     mapped = mmap_module.mmap(file.fileno(), 0, access=mmap_module.ACCESS_COPY) if size else b""
     return lambda begin, count: (
         np.frombuffer(mapped, np.uint8, count, begin) if count else np.empty(0, np.uint8)
@@ -261,6 +265,7 @@ def _tensor(memory: np.ndarray[Any, Any], dtype: Any, shape: list[int]) -> tt.Te
     raw = tt.from_numpy(_little(memory, dtype))
     if memory.nbytes and raw.data_ptr() % dtype.itemsize:  # a mapped file has no padding between tensors
         raw = raw.clone()
+    # Strides of tensors without elements must not be 0.
     steps = [math.prod(shape[at + 1 :]) for at in range(len(shape))]
     return tt.library.tensor_in_storage(raw, dtype, shape, [max(step, 1) for step in steps])
 
@@ -273,6 +278,7 @@ def _entries(head: bytes, size: int, path: str, read: Any) -> Iterator[tuple[str
             path, f"it is not a safetensors file, or cut off: its header would have {length} bytes"
         )
     try:
+        # JSON allows a name twice, and readers would differ in which one counts.
         header = json.loads(read(length).decode(), object_pairs_hook=_unique)
         metadata = header.pop("__metadata__", {})
         if not all(isinstance(text, str) for text in metadata.values()):
@@ -283,6 +289,7 @@ def _entries(head: bytes, size: int, path: str, read: Any) -> Iterator[tuple[str
             raise
         raise CorruptFileError(path, f"its header is damaged: {error}") from error
     end = 0
+    # No gaps and no overlaps: nothing may hide between tensors, and none may share memory.
     for name, _, _, begin, count in sorted(entries, key=lambda entry: entry[3:]):
         if begin != end:
             raise CorruptFileError(path, f"the tensor {name!r} does not begin where the one before it ends")
@@ -368,6 +375,7 @@ def save_sharded(
         save_file(shard, os.path.join(where, name), metadata)
     weights = {key: name for name, shard in zip(names, shards, strict=True) for key in shard}
     text = json.dumps({"metadata": {"total_size": total}, "weight_map": weights}, indent=2, sort_keys=True)
+    # Last, so that an index never names files that are not there.
     with AtomicFile(os.path.join(where, INDEX)) as file:
         file.write(text.encode() + b"\n")
 
@@ -408,6 +416,7 @@ def load_sharded(
         try:
             weights = json.loads(file.read().decode(), object_pairs_hook=_unique)["weight_map"]
             names = dict.fromkeys(weights.values())
+            # Names from a file must not lead out of the folder.
             if any(
                 os.path.basename(name) != name or name in ("", ".", "..") or {"\\", "\0"} & {*name}
                 for name in names

@@ -147,6 +147,7 @@ class SummaryWriter:
         flat = _array(values).astype(np.float64).reshape(-1)
         if not flat.size:
             raise ValueRangeError("add_histogram(): the histogram has no values")
+        # PyTorch's default, for which NumPy has no rule.
         counts, edges = np.histogram(
             flat, bins="doane" if isinstance(bins, str) and bins == "tensorflow" else bins
         )

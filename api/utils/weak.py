@@ -33,6 +33,7 @@ class WeakIdRef(weakref.ref[Any]):
 
     def __init__(self, key: object, callback: Callable[[WeakIdRef], object] | None = None) -> None:
         super().__init__(key, callback)  # type: ignore[call-arg]  # typeshed declares `__new__` alone
+        # Kept, because the hash is asked for when the object is gone, to remove its entry.
         self._id = id(key)
 
     def __hash__(self) -> int:
@@ -66,6 +67,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, V], Generic[V]):
 
     def __init__(self, dict: Any = None) -> None:
         self.data: Entries[V] = {}
+        # Weak, or each key's reference would keep the mapping alive.
         mine = weakref.ref(self)
 
         def remove(reference: WeakIdRef) -> None:
@@ -93,6 +95,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, V], Generic[V]):
             raise KeyError(key) from None
 
     def __iter__(self) -> Iterator[Any]:
+        # Keys may die while this runs, which removes entries.
         for reference in list(self.data):
             key = reference()
             if key is not None:

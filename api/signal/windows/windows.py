@@ -80,6 +80,7 @@ def exponential(
     if not M:
         return _short(0, dtype, device, requires_grad)
     if center is None:
+        # A periodic window is a symmetric one of M + 1 points without the last.
         center = (M if not sym and M > 1 else M - 1) / 2
     return _made(tt.exp(-abs(_points(-center / tau, 1 / tau, M, dtype, device))), requires_grad)
 

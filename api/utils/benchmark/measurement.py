@@ -232,6 +232,7 @@ class Measurement:
         groups: dict[TaskSpec, list[Measurement]] = {}
         for measurement in measurements:
             groups.setdefault(measurement.task_spec, []).append(measurement)
+        # Runs of different lengths become comparable only per run.
         return [Measurement(1, [t for m in group for t in m.times], task) for task, group in groups.items()]
 
     def __repr__(self) -> str:

@@ -131,6 +131,7 @@ class Timer:
 
     def _times(self, number: int, count: int = 1) -> list[float]:
         with set_threads(self._task.num_threads):
+            # A clock may not move during a short statement, and rates divide by the time.
             return [max(self._timer.timeit(number), 1e-9) for _ in range(count)]
 
     def timeit(self, number: int = 1000000) -> Measurement:
@@ -187,6 +188,7 @@ class Timer:
         while True:
             (elapsed,) = self._times(number)
             if (
+                # Reading the clock is to cost less than a ten-thousandth of what is measured.
                 (cost / elapsed <= 1e-4 and elapsed >= min_run_time / 1000)
                 or elapsed >= min_run_time
                 or number >= _MOST

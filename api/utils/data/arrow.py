@@ -83,6 +83,7 @@ def from_arrow(data: Any) -> Any:
 def _tensor(pa: Any, array: Any, name: str) -> Any:
     """Return one column as a tensor."""
     if isinstance(array, pa.ChunkedArray):
+        # Only several chunks have to be copied together.
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if array.null_count:
         raise ValueRangeError(
@@ -95,6 +96,7 @@ def _tensor(pa: Any, array: Any, name: str) -> Any:
         inner = _tensor(pa, array.flatten(), name)
         return inner.reshape(len(array), kind.list_size, *inner.shape[1:])
     if pa.types.is_boolean(kind):
+        # Arrow stores bools as bits, so these are always copied.
         return tt.from_numpy(np.array(array.to_numpy(zero_copy_only=False), np.bool_))
     dtype = _dtype(kind)
     if dtype is None:
@@ -147,6 +149,7 @@ def to_arrow(tensor: tt.Tensor) -> Any:
     pa = _pyarrow("to_arrow")
     if not tensor.dim():
         raise ValueRangeError("to_arrow(): an Arrow array has one dimension, and this tensor none")
+    # Buffers of Arrow have no strides.
     array = np.ascontiguousarray(tensor.detach().numpy())
     if array.dtype == np.bool_:
         result = pa.array(array.reshape(-1))

@@ -122,6 +122,8 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
     elem = batch[0]
     kind = type(elem)
     if collate_fn_map is not None:
+        # The exact class first, since the order of the table must not decide between a class and its
+        # base.
         if kind in collate_fn_map:
             return collate_fn_map[kind](batch, collate_fn_map=collate_fn_map)
         for key, function in collate_fn_map.items():
@@ -153,6 +155,7 @@ def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None
             "please provide a custom collate_fn to handle them appropriately."
         )
     out = None
+    # Written where the loader's process reads it: the batch is not copied once more.
     if get_worker_info() is not None and stays_whole(batch):
         shared = empty_in_batch((len(batch), *elem.shape), elem.dtype.numpy)
         out = None if shared is None else tt.from_numpy(shared)
@@ -181,6 +184,7 @@ def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap |
     alike = elem.dtype.isnative and all(
         isinstance(x, np.ndarray) and x.shape == elem.shape and x.dtype == elem.dtype for x in batch
     )
+    # Whoever replaces the function for tensors expects to be called for arrays, too.
     if not alike or table.get(tt.Tensor) is not collate_tensor_fn:
         return collate([tt.as_tensor(x) for x in batch], collate_fn_map=collate_fn_map)
     shape = (len(batch), *elem.shape)

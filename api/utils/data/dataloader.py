@@ -180,6 +180,7 @@ class DataLoader(Generic[Element]):
         self.persistent_workers = persistent_workers
         self._iterable_length: int | None = None
         self._iterator = None
+        # From here on `__setattr__` refuses what is fixed.
         self._initialized = True
         self.check_worker_number_rationality()
 

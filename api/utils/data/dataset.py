@@ -237,6 +237,7 @@ class ConcatDataset(Dataset[Element]):
             if -idx > len(self):
                 raise ValueRangeError("absolute value of index should not exceed dataset length")
             idx += len(self)
+        # Binary search, O(log n) for n datasets.
         number = bisect_right(self.cumulative_sizes, idx)
         if number == len(self.datasets):
             raise IndexError(f"index {idx} is out of range for a dataset of {len(self)} elements")
@@ -362,6 +363,7 @@ def random_split(
     ([7, 3], True)
     """
     total = len(dataset)
+    # Fractions that add up to a little more than 1 are lengths to PyTorch as well, and refused below.
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _lengths_of_fractions(lengths, total)
     if sum(lengths) != total:
@@ -381,6 +383,7 @@ def _lengths_of_fractions(fractions: Sequence[float], total: int) -> list[int]:
             raise ValueRangeError(f"Fraction at index {i} is not between 0 and 1")
     lengths = [math.floor(total * fraction) for fraction in fractions]
     for i in range(total - sum(lengths)):
+        # What rounding down has left goes to the parts in turn.
         lengths[i % len(lengths)] += 1
     for i, length in enumerate(lengths):
         if length == 0:

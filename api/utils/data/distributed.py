@@ -80,11 +80,13 @@ class DistributedSampler(Sampler[int]):
         length = len(self.dataset)
         if self.shuffle:
             generator = tt.Generator()
+            # The same on all ranks, so that their parts do not overlap.
             generator.manual_seed(self.seed + self.epoch)
             indices = tt.randperm(length, generator=generator).tolist()
         else:
             indices = list(range(length))
         if length:
+            # A dataset may be smaller than the number of ranks, so it is repeated as often as needed.
             indices *= math.ceil(self.total_size / length)
         return iter(indices[self.rank : self.total_size : self.num_replicas])
 

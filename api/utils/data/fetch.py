@@ -103,6 +103,7 @@ def whole_batches(dataset: Any) -> Callable[[Any], list[Any] | None] | None:
         if inner is None:
             return None
         return lambda indices: inner([chosen[index] for index in indices])
+    # A subclass that overrides `__getitem__` must be asked element by element.
     plain = isinstance(dataset, TensorDataset) and cls.__getitem__ is TensorDataset.__getitem__
     if not plain or hasattr(dataset, "__getitems__") or not all(map(_has_rows, dataset.tensors)):
         return None
@@ -116,6 +117,7 @@ def _has_rows(tensor: tt.Tensor) -> bool:
 def _rows(tensors: tuple[Any, ...], indices: list[Any]) -> list[Any] | None:
     length = min(tensor.size(0) for tensor in tensors)
     if type(indices) is list and indices and type(first := indices[0]) is int:
+        # Consecutive indices, as without shuffling, are a slice: one copy of a block.
         end = first + len(indices)
         if first >= 0 and end <= length and indices == list(range(first, end)):
             return [_slice_of(tensor, first, end) for tensor in tensors]
@@ -134,6 +136,7 @@ def _slice_of(tensor: tt.Tensor, start: int, end: int) -> Any:
         out = empty_in_batch(tuple(rows.shape), tensor.dtype.numpy)
         if out is not None:
             return tt.from_numpy(out).copy_(rows)
+    # A batch must not change with the dataset.
     return rows.clone()
 
 

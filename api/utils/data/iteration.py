@@ -136,6 +136,7 @@ class MultiProcessIterator(_Iterator):
         self._active = [True] * self._workers
         self._tasks_of = [0] * self._workers
         self._turns = cycle(range(self._workers))
+        # Workers are ahead by as many batches from the start.
         for _ in range(self._most_tasks):
             self._give_task()
 
@@ -170,6 +171,7 @@ class MultiProcessIterator(_Iterator):
         """Return whose turn it is; without order, of those who do not have more than their share."""
         for _ in range(self._workers):
             worker = next(self._turns)
+            # Without order, a slow worker must not collect tasks that others could do.
             share = self._most_tasks // max(1, sum(self._active))
             if self._active[worker] and (self._in_order or self._tasks_of[worker] < share):
                 return worker

@@ -139,6 +139,8 @@ class RandomSampler(Sampler[int]):
         generator = self.generator
         if generator is None:
             generator = tt.Generator()
+            # Draws once from the global generator, so what the program draws meanwhile does not change
+            # the order.
             generator.manual_seed(random_seed())
         while left > 0:
             if self.replacement:

@@ -104,6 +104,7 @@ def _seed(arguments: WorkerArguments) -> int:
 def _serve(arguments: WorkerArguments, sender: Sender) -> None:
     inbox: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_listen, args=(sender.connection, inbox), daemon=True).start()
+    # Workers are parallel already: threads of each would only compete.
     tt.set_num_threads(1)
     seed = _seed(arguments)
     become_worker(WorkerInfo(arguments.worker, arguments.workers, seed, arguments.dataset), sender)
@@ -147,6 +148,7 @@ def _serve(arguments: WorkerArguments, sender: Sender) -> None:
             raise
         except Exception as error:  # the batch cannot be pickled
             sender.send((number, ExceptionWrapper(error, where)))
+        # Held until the next message, the batch would keep its segment from being used again.
         del data, message, index
 
 

@@ -52,6 +52,8 @@ class WorkerPool:
             for worker in range(arguments.workers):
                 here, there = context.Pipe(duplex=True)
                 self._receivers.append(Receiver(owned(here)))
+                # A forked child inherits the connections of the workers before it, and would keep them
+                # open.
                 not_ours = [receiver.connection for receiver in self._receivers] if forks else []
                 process = context.Process(
                     target=run_worker, args=(arguments._replace(worker=worker), there, not_ours), daemon=True
@@ -60,6 +62,7 @@ class WorkerPool:
                     with _interrupts_later() if forks else contextlib.nullcontext():
                         _start(process)
                 finally:
+                    # Only the worker may hold this end, or its death would not be seen.
                     there.close()
                 self.processes.append(process)
         except BaseException:
@@ -171,6 +174,7 @@ class WorkerPool:
         if self._closed:
             return
         self._closed = True
+        # A forked process inherits the pool, but the workers are its parent's.
         if self._pid != os.getpid():
             return
         for receiver in self._receivers:

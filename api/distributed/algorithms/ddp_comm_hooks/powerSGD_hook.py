@@ -284,7 +284,7 @@ def _divided(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
 
 def _orthogonal(matrices: Tensor, epsilon: float) -> Tensor:
     """Return matrices whose columns span the same space, and are orthogonal and of length one."""
-    # QR exists for float32 and float64 only.
+    # In halves the columns would be orthogonal to three digits only.
     wide = matrices if matrices.dtype in (tt.float32, tt.float64) else matrices.float()
     if epsilon == 0:
         return tt.linalg.qr(wide)[0].to(matrices.dtype)
