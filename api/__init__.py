@@ -202,6 +202,7 @@ def __getattr__(name: str) -> Any:
         from tt._compat.star import star_names
 
         return star_names(("is_tensor", *_TYPE_HOMES, *_SYNONYMS, *_HOMES))
+    # Tools ask modules for such names; plugins need not be loaded to answer them.
     if name.startswith("__"):
         raise AttributeError(f"module 'tt' has no attribute {name!r}")
     if name in _TYPE_HOMES:

@@ -60,6 +60,7 @@ def cond(
         raise RuntimeError("cond(): true_fn and false_fn are callable")
     if not isinstance(operands, tuple | list):
         raise RuntimeError(f"cond(): operands is a tuple or a list, not {type(operands).__name__}")
+    # Without a graph only the branch that is taken runs, so the other one is not checked.
     return true_fn(*operands) if bool(pred) else false_fn(*operands)
 
 

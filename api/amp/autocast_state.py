@@ -80,6 +80,7 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
     tt.bfloat16
     >>> tt.set_autocast_enabled("cpu", False)
     """
+    # PyTorch's older form has one argument, and means CUDA.
     kind, switch = ("cuda", device_type) if enabled is None else (device_type, enabled)
     if not isinstance(switch, bool):
         raise ArgumentError("set_autocast_enabled", f"enabled must be a bool (got a {type(switch).__name__})")

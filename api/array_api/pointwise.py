@@ -179,6 +179,7 @@ def clip(x: Array, /, min: Operand | None = None, max: Operand | None = None) ->
                 numbers = tt.iinfo(x.dtype)
                 bound = sorted((numbers.min, bound, numbers.max))[1]
             result = limit(*as_tensors(result, bound))
+    # The standard keeps the dtype of `x`, and always returns a new array.
     return tt.clone(x) if result is x else cast(result, x.dtype)
 
 

@@ -21,6 +21,7 @@ def member(group: ProcessGroup | int | None, name: str) -> ProcessGroup | None:
     if group is None:
         return default_group()
     if group == GroupMember.NON_GROUP_MEMBER:
+        # As in PyTorch, programs may call collectives of a group on all ranks: the others go on.
         warn_user(f"Running {name} on global rank {get_rank()} which does not belong to the given group.")
         return None
     if not isinstance(group, ProcessGroup):

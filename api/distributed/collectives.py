@@ -138,6 +138,7 @@ def reduce(
         target = Target(tensor)
         if tensor.numel():
             yield from derived.reduce(engine, target.buffer, root, reduction)
+        # The other ranks' tensors have not changed, so autograd must not be told that they have.
         if engine.rank == root:
             target.finish()
         return None
@@ -187,6 +188,7 @@ def broadcast(
         target = Target(tensor)
         if tensor.numel():
             yield from derived.broadcast(engine, target.buffer, root)
+        # Root's tensor has not changed, so autograd must not be told that it has.
         if engine.rank != root:
             target.finish()
         return None

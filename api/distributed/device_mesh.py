@@ -54,6 +54,7 @@ class DeviceMesh:
         _groups: list[ProcessGroup] | None = None,
     ) -> None:
         self.device_type = device_type
+        # On the CPU: it is read on the host all the time, and takes no part in computing.
         array: Tensor = (
             mesh.detach().cpu().to(tt.int64) if isinstance(mesh, Tensor) else tt.tensor(mesh, dtype=tt.int64)
         )

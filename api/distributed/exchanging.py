@@ -268,5 +268,6 @@ def _split_sizes(tensor: Tensor, given: Sequence[int] | None, size: int) -> list
         raise RuntimeError(f"Number of tensor splits not equal to group size: {len(given)} and {size}")
     if sum(given) != rows or min(given) < 0:
         raise RuntimeError(f"Split sizes doesn't match total dim 0 size: {list(given)} and {rows} rows")
+    # Sizes are in rows, engines count elements.
     row = tensor.numel() // rows if rows else 0
     return [int(each) * row for each in given]

@@ -54,6 +54,7 @@ def get_rank(group: ProcessGroup | None = None) -> int:
     >>> dist.run_threads(dist.get_rank, 3)
     [0, 1, 2]
     """
+    # Raises if there is no job, whatever the group.
     default_group()
     process_group = _group(group)
     return -1 if process_group is None else process_group.rank()

@@ -60,6 +60,7 @@ class _Dependent(Constraint):
         return self._known(self._event_dim, "event_dim")
 
     def _known(self, value: Any, name: str) -> Any:
+        # None and False are possible answers, so something else stands for "not known".
         if value is NotImplemented:
             raise tt.errors.UnsupportedError(f"the {name} of this constraint depends on parameters")
         return value

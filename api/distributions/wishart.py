@@ -75,6 +75,7 @@ class Wishart(ExponentialFamily):
         setattr(self, name, matrix.expand((*batch, -1, -1)))
         self.df = df.expand(batch)
         size = int(matrix.shape[-1])
+        # Below that the distribution has no density.
         if bool((self.df <= size - 1).any()):
             raise tt.errors.ValueRangeError(
                 f"Value of df={df} expected to be greater than ndim - 1 = {size - 1}."

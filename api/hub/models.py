@@ -238,6 +238,7 @@ def _default_branch(owner: str, name: str) -> str:
 def _check_reference(owner: str, name: str, reference: str) -> None:
     """Raise unless a branch or tag is the repository's own: GitHub serves those of forks under its name, too."""
     for kind in ("branches", "tags"):
+        # GitHub lists at most a hundred of them at once.
         for page in range(1, 1000):
             with opened(
                 f"https://api.github.com/repos/{owner}/{name}/{kind}?per_page=100&page={page}"

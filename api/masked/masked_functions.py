@@ -312,6 +312,7 @@ def _along(module: ModuleType, name: str) -> Handler:
     def handler(
         input: MaskedTensor, dim: int | Sequence[int] | None = None, *args: Any, **kwargs: Any
     ) -> Any:
+        # PyTorch's functions have it for their warnings.
         kwargs.pop("_stacklevel", None)
         if args:
             kwargs["dtype"] = args[-1]
@@ -346,6 +347,7 @@ def _pointwise() -> frozenset[str]:
 
 def handler_of(full: str, func: Handler) -> Handler | None:
     """Return the implementation of a function of tt for masked tensors, by its full name, or None."""
+    # Getters of attributes have names of their own.
     path = full.removesuffix(".__get__").removeprefix("tt.")
     name = path.rpartition(".")[2]
     if path in SPECIAL or name in SPECIAL:

@@ -88,6 +88,7 @@ class Adadelta(Elementwise):
         square, moved = state["square_avg"], state["acc_delta"]
         m.mul_(square, rho)
         m.addcmul_(square, grad, grad, value=1 - rho)
+        # The epsilon lets the first step be more than 0: nothing has moved before it.
         delta = m.sqrt(m.add(moved, eps))
         m.div_(delta, m.sqrt(m.add(square, eps)))
         m.mul_(delta, grad)

@@ -84,6 +84,7 @@ class ASGD(Elementwise):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for values in self.state.values():
+            # Numbers in state dicts of old versions of PyTorch.
             for name in ("eta", "mu"):
                 if isinstance(values, dict) and isinstance(values.get(name), int | float):
                     values[name] = tt.tensor(float(values[name]), dtype=tt.float32)

@@ -91,6 +91,7 @@ class NAdam(Elementwise):
         super().__setstate__(state)
         for values in self.state.values():
             if isinstance(values, dict) and isinstance(values.get("mu_product"), int | float):
+                # A number in state dicts of old versions of PyTorch.
                 values["mu_product"] = tt.tensor(float(values["mu_product"]), dtype=tt.float32)
 
     def _new_state(self, group: Options, param: tt.Tensor) -> State:

@@ -76,6 +76,7 @@ class Rebuilder:
             raise CorruptFileError(self._path, f"its pickle is damaged: {what}")
 
     def _numbers(self, values: Any, what: str) -> tuple[int, ...]:
+        # By the exact type, for `bool` is an int to `isinstance`.
         self._check(
             isinstance(values, tuple | list) and all(type(n) is int for n in values),
             f"{what} of a tensor is not a list of integers",

@@ -389,6 +389,7 @@ _INSTRUCTIONS: Mapping[bytes, Handler] = {
     b"\x95": lambda u: u.take(8),  # the length of a frame
     b".": WeightsUnpickler.stop,
     b"(": WeightsUnpickler.mark,
+    # As in CPython, it takes a mark where nothing lies above it.
     b"0": lambda u: u._stack.pop() if u._stack else u.since_mark(),
     b"1": WeightsUnpickler.since_mark,
     # constants

@@ -253,6 +253,7 @@ def key_get(obj: object, kp: Iterable[Any]) -> Any:
 
 def is_namedtuple_class(cls: object) -> bool:
     """Return whether a class is one of named tuples."""
+    # Named tuples have no base class of their own, so they are known by their members.
     fields = getattr(cls, "_fields", None)
     named = isinstance(fields, tuple) and all(isinstance(field, str) for field in fields)
     return isinstance(cls, type) and issubclass(cls, tuple) and named and hasattr(cls, "_make")
@@ -276,6 +277,7 @@ def is_structseq_class(cls: object) -> bool:
     if not isinstance(cls, type) or not issubclass(cls, tuple):
         return False
     counts = (getattr(cls, name, None) for name in ("n_fields", "n_sequence_fields", "n_unnamed_fields"))
+    # Results in C have these counts; those of tt are named tuples in Python.
     return all(isinstance(count, int) for count in counts) or cls in tt.return_types.all_return_types
 
 

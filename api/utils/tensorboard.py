@@ -192,6 +192,7 @@ class SummaryWriter:
             raise ValueRangeError(
                 f"add_image(): an array of shape {pixels.shape} is not an image of the format {dataformats}"
             )
+        # TensorBoard shows images with the channels last.
         order = [dataformats.upper().index(d) for d in ("HWC" if len(dataformats) == 3 else "HW")]
         pixels = pixels.transpose(order)
         if pixels.ndim == 2:
@@ -241,6 +242,7 @@ class SummaryWriter:
 def _array(value: Any) -> Any:
     """Return a value as an array of NumPy; bfloat16 as float32."""
     if tt.is_tensor(value):
+        # NumPy has no bfloat16.
         bare = value.detach().to("cpu")
         return (bare.float() if bare.dtype == tt.bfloat16 else bare).numpy()
     return np.asarray(value)

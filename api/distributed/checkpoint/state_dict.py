@@ -217,6 +217,7 @@ def _imported(value: Any, own: Any) -> Any:
     if isinstance(value, ShardedTensor | ShardedParameter):
         if isinstance(own, ShardedParameter) and own.placement == value.placement:
             return value.to_local()
+        # A division among other ranks, so the parts are put together first; all ranks take part.
         value = whole(value.to_local(), value.placement)
     if isinstance(own, ShardedParameter) and tuple(value.shape) == own.placement.shape:
         return own.placement.part(value).clone()  # so that the whole is not kept

@@ -135,6 +135,7 @@ def mpi_module() -> Any:
 def _initialize(mpi: Any) -> None:
     """Start MPI by ctypes, which lets other threads run meanwhile: PMIServer answers in one."""
     provided = ctypes.c_int()
+    # mpi4py's extension module is linked with MPI, so MPI's functions are found through it.
     code = ctypes.CDLL(mpi.__file__).MPI_Init_thread(None, None, _MULTIPLE, ctypes.byref(provided))
     if code or provided.value < _MULTIPLE:
         what = f"MPI_Init_thread failed with {code}" if code else "does not allow several threads"

@@ -192,6 +192,7 @@ class _Nccl4pyCommunicator:
 
     def error(self) -> str | None:
         result = int(self._native.get_async_error())
+        # Reported until all ranks are connected, by communicators that do not block.
         return None if result in (0, _IN_PROGRESS) else str(self._core.get_error_string(result))
 
     def abort(self) -> None:

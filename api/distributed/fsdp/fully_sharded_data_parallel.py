@@ -368,6 +368,8 @@ def _wrap(module: Module, policy: Any, shard: Callable[[Module, bool], None]) ->
     for child in module.children():
         if isinstance(child, FSDPModule):
             continue
+        # PyTorch's protocol: a policy is first asked whether to look into a module, then whether to shard
+        # it.
         if callable(policy) and not policy(module=child, recurse=True, nonwrapped_numel=_numel(child)):
             left += _numel(child)
             continue

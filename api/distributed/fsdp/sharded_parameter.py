@@ -100,6 +100,7 @@ class _Part:
 
     def like(self, result: Tensor, same_places: bool = False) -> Tensor:
         """Return a result of an operator on this part as a part; divided like it if it has the same elements."""
+        # Where a row of the whole is cannot be told after elements have moved.
         if not same_places or result.shape != self.shape:  # type: ignore[attr-defined]  # of a tensor's class
             return rows_of(result, self.group)
         new: ShardedTensor = result.as_subclass(ShardedTensor)

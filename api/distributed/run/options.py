@@ -78,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
             names = (*names, f"--{also}")
         variable = os.environ.get(f"PET_{also.upper()}")
         if variable is not None:
+            # A flag that is set by a variable can be switched off by 0 only.
             rules["default"] = variable != "0" if rules.get("action") == "store_true" else variable
         result.add_argument(*names, **rules)
 

@@ -39,6 +39,7 @@ class HashStore(Store):
         """Set a key; its earlier value is replaced."""
         with self._changed:
             self._table.set(key_bytes(key), value_bytes(value))
+            # All of them, since each waits for other keys.
             self._changed.notify_all()
 
     def get(self, key: str) -> bytes:

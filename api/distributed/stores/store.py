@@ -53,6 +53,7 @@ class Store(ABC):
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Set how long `get` and `wait` wait by default; zero does not wait."""
+        # Raises for anything but a timedelta.
         seconds_of(timeout)
         self._timeout = timeout
 
@@ -147,6 +148,7 @@ class Store(ABC):
             They did not come within the timeout.
         """
         come = self.add(f"{key}/num_members", 1)
+        # Stores wait for keys and not for counts, so the last one that comes sets a key.
         if come == world_size:
             self.set(f"{key}/last_member", "1")
         self.wait([f"{key}/last_member"], self.timeout if timeout is None else timeout)

@@ -347,6 +347,7 @@ class Elementwise(Optimizer):
     @staticmethod
     def _uncount(states: list[State], found_inf: tt.Tensor | None) -> None:
         """Take the number of a step back from states if the step was left out."""
+        # The count was raised before the step; whether that is left out only the device knows.
         if found_inf is not None:
             for state in states:
                 count = state["step"]
@@ -370,6 +371,7 @@ class Elementwise(Optimizer):
         if self._has_step:
             columns.append([state["step"].item() for state in states])
         for name in self._numbers:  # parameters that began together may share these tensors
+            # Each tensor is read once, which matters where reading waits for a device.
             known = {id(value): to_number(value) for value in {id(s[name]): s[name] for s in states}.values()}
             columns.append([known[id(state[name])] for state in states])
         if apart:

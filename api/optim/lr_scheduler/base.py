@@ -123,6 +123,7 @@ class LRScheduler:
     def _functions_saved(self, functions: Sequence[Any]) -> list[dict[str, Any] | None]:
         """Return the attributes of callable objects; functions and lambdas are not saved."""
         return [
+            # As PyTorch: functions and lambdas cannot be pickled, attributes of callable objects can.
             None if not hasattr(f, "__dict__") or isinstance(f, _FUNCTION) else f.__dict__.copy()
             for f in functions
         ]

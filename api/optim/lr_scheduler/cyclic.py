@@ -299,6 +299,7 @@ class OneCycleLR(_WithMomentum):
                 f"Tried to step {step} times. The specified number of total steps is {self.total_steps}"
             )
         start, phase = 0.0, self._schedule_phases[0]
+        # The last phase also takes the one step beyond the end, as in PyTorch.
         for phase in self._schedule_phases:
             if step <= phase["end_step"] or phase is self._schedule_phases[-1]:
                 break

@@ -105,6 +105,7 @@ def cosine(
     dtype = _check("cosine", M, dtype, layout)
     if not M:
         return _short(0, dtype, device, requires_grad)
+    # The samples lie in the middle of their intervals, so none is 0.
     step = pi / (M + 1 if not sym and M > 1 else M)
     return _made(tt.sin(_points(step / 2, step, M, dtype, device)), requires_grad)
 
@@ -133,6 +134,7 @@ def gaussian(
     if not M:
         return _short(0, dtype, device, requires_grad)
     step = 1 / (std * sqrt(2))
+    # Periodic: as many points to the left of the middle as if one more followed.
     start = -(M if not sym and M > 1 else M - 1) / 2
     return _made(tt.exp(-(_points(start * step, step, M, dtype, device) ** 2)), requires_grad)
 

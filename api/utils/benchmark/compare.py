@@ -85,6 +85,7 @@ class Compare:
     def _table(self, label: str | None, found: list[Measurement]) -> str:
         if not found:
             return ""
+        # One unit for the whole table, so that its numbers can be compared.
         name, unit = select_unit(min(m.median for m in found))
         columns = list(dict.fromkeys(m.task_spec.description or "" for m in found))
         several = len({m.task_spec.env for m in found}) > 1

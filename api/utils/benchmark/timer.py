@@ -171,6 +171,7 @@ class Timer:
         >>> len(Timer("sum(range(10))").blocked_autorange(min_run_time=0.001).times) > 0
         True
         """
+        # Long blocks: what reading the clock costs is lost in them.
         number = self._block(min_run_time)
         times: list[float] = []
         with set_threads(self._task.num_threads):

@@ -160,6 +160,7 @@ class DataLoader(Generic[Element]):
                 raise ValueRangeError(
                     "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
                 )
+            # The batch sampler alone decides about both.
             batch_size, drop_last = None, False
         elif batch_size is None and drop_last:
             raise ValueRangeError(

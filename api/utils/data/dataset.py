@@ -312,6 +312,7 @@ class Subset(Dataset[Element]):
         self.dataset = dataset
         self.indices = indices
         cls = type(self)
+        # Loaders would pass over what the subclass does for each element.
         if cls.__getitem__ is not Subset.__getitem__ and cls.__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
                 f"{cls.__name__} overrides __getitem__ but not __getitems__, which loaders call. For instance:\n\n"
