@@ -202,7 +202,7 @@ def __getattr__(name: str) -> Any:
         from tt._compat.star import star_names
 
         return star_names(("is_tensor", *_TYPE_HOMES, *_SYNONYMS, *_HOMES))
-    # Tools ask modules for such names; plugins need not be loaded to answer them.
+    # Tools look up such names in every module, for which no plugin needs to be loaded.
     if name.startswith("__"):
         raise AttributeError(f"module 'tt' has no attribute {name!r}")
     if name in _TYPE_HOMES:
@@ -224,7 +224,7 @@ def __getattr__(name: str) -> Any:
             member = getattr(ops, name)
         except AttributeError as error:
             raise _unknown(name, error) from None
-    # `__getattr__` is asked once for each name.
+    # `__getattr__` is called once for each name.
     globals()[name] = member
     return member
 

@@ -48,6 +48,7 @@ class SobolEngine:
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
         self.num_generated = 0
         if scramble and seed is None:
+            # From tt's generator, so that `tt.manual_seed` decides about it.
             self.seed = int(tt.randint(2**31, ()).item())
         self._engine = self._new()
 
@@ -94,6 +95,7 @@ class SobolEngine:
             If they are not: the points would not be even.
         """
         total = self.num_generated + 2**m
+        # Zero only for powers of two.
         if total & (total - 1):
             raise ValueRangeError(
                 f"draw_base2(): {self.num_generated} points were drawn, and {total} is not a power of two\n"

@@ -136,6 +136,7 @@ def result_type(*arrays_and_dtypes: Any) -> tt.dtype:
     if not kinds:
         raise TypeError("result_type() needs an array or a dtype")
     dtype = promote_all(kinds)
+    # Stands for the dtype beside numbers, without memory.
     like = tt.empty((0,), dtype=dtype, device="meta")
     for number in numbers:
         dtype = promote_all([dtype, number_as_tensor(number, like).dtype])

@@ -31,6 +31,7 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
         axis = 0
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"axis {axis} is out of range for an array of {x.ndim} dimensions")
+    # An index of uint8 would be taken for a mask.
     return x[(slice(None),) * (axis % x.ndim) + (cast(indices, tt.int64),)]
 
 

@@ -97,6 +97,7 @@ class _Posted:
 
     def test(self) -> bool:
         with self._store.promptly(_PROMPTLY):
+            # The time first: a store that is gone takes a second for each look.
             return time.monotonic() > self._until or self._store.check(self._keys)
 
     def cancel(self) -> None:
@@ -163,6 +164,7 @@ class Guard:
         refused, call.refused = call.refused, None
         length = _RECORD.size + engine.room
         size = len(self.ranks)
+        # All records have one length, whatever the ranks call.
         record = (own if carried is None else own + carried.data()).ljust(length, b"\0")
         records = bytearray(length * size)
         yield engine.exchange(record, records)
@@ -194,6 +196,7 @@ class Guard:
         own = struct.pack(f"<{2 * size}q", *sent, *received)
         records = bytearray(len(own) * size)
         yield engine.exchange(own, records)
+        # Each rank has the whole table, so all of them find the same faults, and raise.
         rows = [struct.unpack_from(f"<{2 * size}q", records, i * len(own)) for i in range(size)]
         wrong = [
             f"rank {i} sends {rows[i][j]} elements to rank {j}, which receives {rows[j][size + i]}"
@@ -212,6 +215,7 @@ class Guard:
     def _mismatch(self, call: Call, rows: list[tuple[Any, ...]]) -> Generator[Pending, None, None]:
         number = call.sequence or 0
         reports = yield from self._reports(f"mismatch/{number}", call)
+        # A rank that has posted nothing in time is described by its record.
         differing = tuple(
             report if report.sequence is not None else RankReport(rank, rows[rank][0], _described(rows[rank]))
             for rank, report in enumerate(reports)
@@ -245,6 +249,7 @@ class Guard:
         """Return a rank that has left without which the operation cannot end: one that was killed, else the first."""
         gone = []
         others = [rank for rank in range(len(self.ranks)) if rank != self.rank]
+        # A message needs its peer alone, a collective all others.
         needed = others if call.peer in (None, ANY_RANK) else [call.peer]
         for rank in needed:
             key = f"left/{self.ranks[rank]}"
@@ -329,6 +334,7 @@ class Guard:
                 continue
         reports = []
         for rank, posted in enumerate(keys):
+            # A `get` would wait for a rank that posts nothing.
             if self.store.check([posted]):
                 sequence, operation, location = json.loads(self.store.get(posted))
                 reports.append(RankReport(rank, sequence, operation, location))
@@ -391,6 +397,7 @@ def _summary(reports: tuple[RankReport, ...]) -> str:
         number = f" #{report.sequence}" if report.sequence else ""
         location = f" in {report.place}" if report.place else ""
         groups.setdefault(f"{report.operation}{number}{location}", []).append(report.rank)
+    # The rank that does something else is most likely the cause, so it comes first.
     ordered = sorted(groups.items(), key=lambda item: (len(item[1]), item[1]))
     parts = []
     for what, ranks in ordered:

@@ -135,6 +135,7 @@ def first_host(nodes: str) -> str:
     host = ""
     rest = nodes.strip()
     while rest and rest[0] != ",":
+        # Of ranges and lists in brackets the first number counts.
         several = re.match(r"\[([^\],-]+)[^\]]*\]", rest)
         if several is not None:
             host, rest = host + several[1], rest[several.end() :]

@@ -134,6 +134,7 @@ class ProcessGroup:
                 f" {', '.join(f'{device}:{name}' for device, name in self.engine_names.items())}"
             )
         with self._creating:
+            # Once more, under the lock: another thread may have connected it.
             if device not in self._engines:
                 # One connection serves all device types that are given the same engine.
                 shared = next((d for d in self._engines if self.engine_names[d] == name), None)
@@ -157,6 +158,7 @@ class ProcessGroup:
         """Connect some ranks of this group by its first engine; all ranks call it, and the others get None."""
         store = PrefixStore(f"group/{name}/split", self._world.store)
         engine = self.engine(self.first_device)
+        # See Note [One loop, in one thread at a time].
         with self._world.progress.lock:
             return engine.split(ranks, store, timeout)
 
@@ -238,6 +240,8 @@ class ProcessGroup:
             record = self._recorder.start(self._name, self._rank, call)
             if get_debug_level() is _DETAIL:
                 _log.info("rank %s, group %s: %s at %s", self._world.rank, self._name, call, call.place)
+            # `mark` is called in this thread: the operation comes after what it has given the device so
+            # far.
             steps = self._steps(call, engine, body, seconds, record, engine.mark(), carried)
             waits_for = None
             # With nothing under way the steps may run right here, and most small collectives end before
@@ -323,6 +327,7 @@ class ProcessGroup:
         self._end(DistError(f"group {self._name} was shut down"), orderly=self._failure is None)
 
     def _end(self, error: DistError, orderly: bool) -> None:
+        # First, so that nothing runs in the engines when they end.
         self._world.progress.drop(self, error)
         with self._world.progress.lock:
             # Once each: several device types may share one.

@@ -109,6 +109,7 @@ class Operation(Work):
         if self._progress is not None and seconds is None and os.environ.get(_BLOCKING, "0") == "0":
             queued = self._progress.run_until_queued(self)
             if queued is not None:
+                # The device orders later work behind it, so the host need not wait.
                 queued.join()
                 return True
         if self._progress is not None and not self.is_completed():
@@ -145,7 +146,7 @@ class Operation(Work):
                 try:
                     done = waits_for.test()
                 except Exception as error:
-                    # The steps may know what to do about it: the guard then collects reports.
+                    # The steps may handle it: the guard then collects reports.
                     self._waits_for = self._steps.throw(error)
                     continue
                 if done:
@@ -249,6 +250,7 @@ class Progress:
         with self.lock:
             queued = None if operation.is_completed() else operation.queued()
             if queued is not None:
+                # Somebody must see that it ends, or that it does not.
                 self._start_thread()
         return queued
 
@@ -324,6 +326,7 @@ class Progress:
         pause = _Pause()
         while True:
             with self.lock:
+                # A caller steps everything by itself.
                 while not self._stopped and (self._callers or not self._lanes):
                     self._work.wait()
                     # What has just come is likely to end soon, so it begins without sleep.

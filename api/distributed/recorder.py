@@ -134,6 +134,7 @@ class FlightRecorder:
     def records(self) -> list[FlightRecord]:
         """Return the records, the oldest first."""
         matches = []
+        # A copy, for other threads go on recording.
         for record, call in list(self._kept):
             record.operation, record.place = str(call), call.place
             matches.append(record)

@@ -452,6 +452,7 @@ class Reducer:
         while not done():
             if monotonic() > limit:
                 return False
+            # Futures of hooks have no wait with a timeout.
             sleep(1e-3)
         try:
             self._receive(bucket, work.wait())

@@ -149,6 +149,7 @@ def tcp_store(host: str, port: int, rank: int, world_size: int, timeout: timedel
         # One server outlives all generations of workers, which must not find each other's keys.
         run, generation = os.environ.get("TORCHELASTIC_RUN_ID", ""), os.environ.get("TT_RUN_GENERATION", "0")
         return PrefixStore(f"workers/{run}/{generation}", store)
+    # Shared, for a program may call `init_process_group` again with the same address.
     return TCPStore(host, port, world_size, rank == 0, timeout, multi_tenant=True)
 
 

@@ -64,6 +64,7 @@ def all_reduce_sparse(tensor: Tensor, op: ReduceOp, group: ProcessGroup, async_o
             if padded.numel():
                 yield from derived.all_gather(engine, rows, padded)
             parts.append(tt.cat([row[:length] for row, length in zip(rows, lengths, strict=True)]))
+        # To coalesce is to add up the elements of one index: here, those of all ranks.
         total = tt.sparse_coo_tensor(parts[0].mT, parts[1], tensor.shape).coalesce()
         tensor.detach().copy_(total / engine.size if op.kind is ReduceOp.AVG else total)
         return None

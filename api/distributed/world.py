@@ -264,6 +264,7 @@ def init_process_group(
     process_group.engine(process_group.first_device)
     world.default = world.groups["0"] = process_group
     world.made = world.count = 1
+    # Threads of `run_threads` leave by themselves.
     if world is _PROCESS:
         atexit.register(_at_exit)
 

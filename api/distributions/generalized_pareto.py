@@ -94,7 +94,7 @@ class GeneralizedPareto(Distribution):
 
     def icdf(self, value: tt.Tensor) -> tt.Tensor:
         zero, c = self._exponential()
-        # By the logarithm of the tail, which is exact for probabilities close to 1 and to 0.
+        # By the logarithm of the tail, which is exact for small probabilities.
         log_above = tt.log1p(-value)
         heavy = self.scale / c * tt.expm1(-c * log_above)
         return self.loc + tt.where(zero, -self.scale * log_above, heavy)

@@ -42,6 +42,7 @@ class Gumbel(TransformedDistribution):
         info = tt.finfo(self.loc.dtype)
         # Both logarithms of the inverse are finite between these.
         low, high = tt.full_like(self.loc, info.tiny), tt.full_like(self.loc, 1 - info.eps)
+        # -log(-log u) for a uniform u, then scaled and shifted.
         transforms = [
             ExpTransform().inv,
             AffineTransform(0, -tt.ones_like(self.scale)),

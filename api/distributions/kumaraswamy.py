@@ -47,6 +47,7 @@ class Kumaraswamy(TransformedDistribution):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         c0 = self.concentration0
         base = Uniform(tt.zeros_like(c0), tt.ones_like(c0), validate_args=validate_args)
+        # The inverse of the distribution function 1 - (1 - x^a)^b.
         transforms = [
             PowerTransform(c0.reciprocal()),
             AffineTransform(1.0, -1.0),

@@ -40,6 +40,7 @@ class Pareto(TransformedDistribution):
         self, scale: float | tt.Tensor, alpha: float | tt.Tensor, validate_args: bool | None = None
     ) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
+        # log(x / scale) is an exponential number.
         base = Exponential(self.alpha, validate_args=validate_args)
         super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args=validate_args)
 

@@ -74,6 +74,7 @@ class StudentT(Distribution):
         shape = self._extended_shape(sample_shape)
         drawn = tt.randn(shape, dtype=self.df.dtype, device=self.df.device)
         squares = self._chi2.rsample(sample_shape)
+        # A normal number over the root of a chi-squared one by its degrees of freedom.
         return self.loc + self.scale * drawn * tt.rsqrt(squares / self.df)
 
     def log_prob(self, value: tt.Tensor) -> tt.Tensor:

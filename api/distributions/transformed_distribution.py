@@ -79,6 +79,7 @@ class TransformedDistribution(Distribution):
             events += more
         self.base_dist = base_distribution
         change = transform.codomain.event_dim - transform.domain.event_dim
+        # One event is the widest of a value of the transform and a sample of the base.
         cut = len(forward_shape) - max(transform.codomain.event_dim, events + change)
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
 

@@ -127,7 +127,7 @@ class lazy_property(Generic[R]):  # noqa: N801  PyTorch's name
     def __get__(self, instance: object, owner: type | None = None) -> Self | R:
         if instance is None:
             return self
-        # The value is kept, so it must have a history even if it is first asked for under `no_grad`.
+        # The value is kept, so it must have a history even if it is first computed under `no_grad`.
         with tt.enable_grad():
             value = self.wrapped(instance)
         # This class has no `__set__`, so the attribute of the instance hides it from now on.

@@ -77,7 +77,7 @@ class VonMises(Distribution):
             r = tt.where(k < 1e-5, 1 / k + k, (1 + rho.square()) / (2 * rho))
             r, k = r.expand(shape), k.expand(shape)
             angles, left = tt.zeros_like(r), tt.ones_like(r, dtype=tt.bool)
-            # Best and Fisher (1979): about two of three candidates are accepted, whatever the
+            # Best and Fisher (1979): at worst about two of three candidates are accepted, whatever the
             # concentration.
             while bool(left.any()):
                 u1, u2, u3 = tt.rand((3, *shape), dtype=tt.float64, device=r.device).unbind(0)

@@ -40,6 +40,7 @@ class Weibull(TransformedDistribution):
     ) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         base = Exponential(tt.ones_like(self.scale), validate_args=False)
+        # (x / scale)^concentration is an exponential number.
         transforms = [PowerTransform(self.concentration.reciprocal()), AffineTransform(0, self.scale)]
         super().__init__(base, transforms, validate_args=validate_args)
 

@@ -29,6 +29,7 @@ def replace_all_batch_norm_modules_(root: tt.nn.Module) -> tt.nn.Module:
     """
     for module in root.modules():
         if isinstance(module, (tt.nn.BatchNorm1d, tt.nn.BatchNorm2d, tt.nn.BatchNorm3d, tt.nn.SyncBatchNorm)):
+            # Transforms cannot change running statistics in place.
             module.running_mean = module.running_var = module.num_batches_tracked = None
             module.track_running_stats = False
     return root

@@ -92,4 +92,5 @@ def _stacked(tensors: list[Any], name: str) -> Any:
         raise RuntimeError(
             f"stack_module_state: Expected {name} of all models to have the same requires_grad."
         )
+    # Leaves, so that gradients of the stacks can be taken.
     return tt.stack([tensor.detach() for tensor in tensors]).requires_grad_(needed.pop())

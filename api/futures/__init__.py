@@ -126,6 +126,7 @@ class Future(Generic[T]):
         def call(done: Future[T]) -> None:
             try:
                 value = callback(done)
+            # Exits, too: whoever waits for the result must not wait for ever.
             except BaseException as error:
                 result._complete(None, error)
             else:

@@ -120,6 +120,7 @@ def download_url_to_file(
 
 
 def _show(url: str, count: int, expected: str | None, progress: bool) -> None:
+    # Lines that overwrite each other are of no use in a log.
     if progress and sys.stderr.isatty():
         total = f" of {int(expected):,}" if expected else ""
         sys.stderr.write(f"\r{url}: {count:,}{total} bytes" + ("\n" if expected == str(count) else ""))

@@ -129,7 +129,7 @@ class MaskedTensor(tt.Tensor):
         handler = handler_of(full, func)
         if handler is not None:
             return handler(*args, **(kwargs or {}))
-        # Another tensor-like class among the arguments may know what to do.
+        # Another tensor-like class among the arguments may handle the call.
         if not all(issubclass(kind, tt.Tensor) for kind in types):
             return NotImplemented
         raise tt.errors.ArgumentError(

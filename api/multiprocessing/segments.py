@@ -252,7 +252,7 @@ class Sender:
     def _room(self, nbytes: int) -> np.ndarray[Any, Any] | None:
         if nbytes < SMALL or not SHARES:
             return None
-        # The first one with room; a message seldom fills more than two or three.
+        # First fit, for a message opens few segments.
         for filling in self._open:
             if filling[0].size - filling[2] >= nbytes:
                 break
@@ -261,13 +261,14 @@ class Sender:
             filling = [segment, segment.lend(), 0]
             self._open.append(filling)
         start = filling[2]
-        # Arrays begin at cache lines, as NumPy's large ones do.
+        # Arrays begin at cache lines, so that two of them never share one.
         filling[2] = start + -(-nbytes // _ALIGNMENT) * _ALIGNMENT
         result: np.ndarray[Any, Any] = filling[1][start : start + nbytes]
         return result
 
     def _segment(self, nbytes: int) -> Segment:
         """Return a segment that is not in use and large enough, or a new one."""
+        # Idle segments are taken first: their pages are mapped and zeroed already.
         for number, segment in self._idle.items():
             if segment.size >= nbytes and not segment.is_lent():
                 return self._idle.pop(number)

@@ -105,7 +105,7 @@ class Adafactor(Elementwise):
     ) -> None:
         expect_whole("Adafactor", (param, grad))
         step = state["step"].item()
-        # The average begins as a plain mean and remembers ever longer; PyTorch's rate is at most
+        # The average begins as nearly a plain mean and remembers ever longer; PyTorch's rate is at most
         # 1/sqrt(step).
         new, rate = step ** options["beta2_decay"], min(options["lr"], 1 / step**0.5)
         least, smallest = options["eps"]

@@ -177,6 +177,7 @@ def _take_step(param: tt.Tensor, grad: tt.Tensor, mean: tt.Tensor, group: Mappin
     """Change a matrix and the average of its gradients."""
     momentum = group["momentum"]
     mean.lerp_(grad, 1 - momentum)
+    # Nesterov: the mean as it would be after another gradient like this one.
     update = grad.lerp(mean, momentum) if group["nesterov"] else mean
     update = orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
     rows, columns = param.shape

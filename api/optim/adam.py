@@ -127,6 +127,7 @@ class Adam(Elementwise):
         m.lerp_(mean, grad, 1 - beta1)
         m.mul_(square, beta2)
         m.addcmul_(square, grad, grad, value=1 - beta2)
+        # AMSGrad (Reddi et al., 2018): the divisor never shrinks, so steps do not grow again.
         if options["amsgrad"]:
             largest = state["max_exp_avg_sq"]
             m.copy_(largest, m.maximum(largest, square))

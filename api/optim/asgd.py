@@ -104,6 +104,8 @@ class ASGD(Elementwise):
     def _next_numbers(self, options: Options, step: float | tt.Tensor, state: State) -> dict[str, Any]:
         rate, late = options["lr"], step - options["t0"]
         return {
+            # Polyak and Juditsky (1992): rates that fall slowly, and the mean of the parameters on the
+            # way.
             "eta": rate / (1 + options["lambd"] * rate * step) ** options["alpha"],
             "mu": 1 / (late.clamp(min=1) if tt.is_tensor(late) else max(1, late)),
         }

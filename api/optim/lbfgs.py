@@ -147,8 +147,8 @@ class LBFGS(Optimizer):
             changes.append(change)
             moves.append(moved)
             inverses.append(1.0 / curvature)
-            # The scale of the last curvature, by which the first guess of the inverse Hessian is a
-            # multiple of the identity.
+            # The inverse Hessian is first guessed as this multiple of the identity, the scale of the last
+            # curvature.
             state["H_diag"] = curvature / change.dot(change)
         # The product of the inverse Hessian and the gradient, by the recursion of two loops.
         direction = -grad

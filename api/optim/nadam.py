@@ -136,6 +136,7 @@ class NAdam(Elementwise):
 
 def _weight(step: float | tt.Tensor, beta: float | tt.Tensor, decay: float) -> Any:
     """Return the weight of the momentum at a step."""
+    # Dozat's schedule: the weight grows from half of beta towards beta.
     return beta * (1 - 0.5 * 0.96 ** (step * decay))
 
 

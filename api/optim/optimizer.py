@@ -158,6 +158,7 @@ class Optimizer:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         step = cls.__dict__.get("step")
+        # A method that is inherited runs the hooks already.
         if callable(step) and not hasattr(step, "hooked"):
             type.__setattr__(cls, "step", _with_hooks(step))
 

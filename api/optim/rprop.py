@@ -85,6 +85,7 @@ class Rprop(Elementwise):
         (shrink, grow), (least, most) = options["etas"], options["step_sizes"]
         before, size = state["prev"], state["step_size"]
         agreement = m.mul(grad, before)
+        # A gradient that has changed its sign says that the last step went over a minimum.
         turned = m.lt(agreement, 0)
         same = m.where(m.gt(agreement, 0), m.mul(size, grow), size)
         m.copy_(size, m.where(turned, m.mul(size, shrink), same))

@@ -132,6 +132,7 @@ class AtomicFile:
         descriptor = self._open()
         self.file = cast("IO[bytes]", _EarlyFile(descriptor))  # closed by __exit__
         if mode is not None and hasattr(os, "fchmod"):
+            # A file of another user may be replaced, but not its mode be set.
             with suppress(PermissionError):
                 os.fchmod(descriptor, stat.S_IMODE(mode))
         return self.file

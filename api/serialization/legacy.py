@@ -46,6 +46,7 @@ class _Pickles:
 
 def is_legacy(start: bytes) -> bool:
     """Return whether a file begins as the old format does: with a pickle of the magic number."""
+    # Its place in the first pickle depends on the protocol.
     return MAGIC_NUMBER.to_bytes(10, "little") in start[:40]
 
 

@@ -124,6 +124,7 @@ def _weights_only(value: bool | None, pickle_module: Any) -> bool:
             f"load(): {never[0]} is set and weights_only was not passed, so weights_only=False: the file may run code"
         )
         return False
+    # As in PyTorch: a module for pickles is of use only without `weights_only`.
     return pickle_module is None
 
 
@@ -136,6 +137,7 @@ def _variables_set(name: str) -> list[str]:
 def _seekable(file: Any) -> Any:
     """Return a file that can seek: itself, or its contents in memory."""
     try:
+        # Pipes have the method, too, and it fails.
         file.seek(file.tell())
     except (AttributeError, OSError):
         return io.BytesIO(file.read())

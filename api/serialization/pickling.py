@@ -461,6 +461,7 @@ def pickled(obj: object, protocol: int, pickle_module: ModuleType, table: Storag
             _fast(base)(file, protocol, table).dump(obj)
             return _with_torch_names(file.getvalue())
         except _NeedsNamesError:
+            # What the failed attempt has noted would be saved as well.
             table.clear()
     file = io.BytesIO()
     _thorough(python)(file, protocol, table).dump(obj)

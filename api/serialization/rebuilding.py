@@ -132,7 +132,7 @@ class Rebuilder:
         if metadata:
             self._check(isinstance(metadata, dict), "the metadata of a tensor are not a dict")
             if metadata.get("conj"):
-                # tt has no lazy conjugation in files: the values are made.
+                # tt conjugates and negates at once, so the values are computed here.
                 new = new.conj_physical()
             if metadata.get("neg"):
                 new = new.neg()

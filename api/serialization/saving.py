@@ -130,7 +130,7 @@ def _write_legacy(obj: object, file: IO[bytes], pickle_module: ModuleType, proto
     info = {
         "protocol_version": PROTOCOL_VERSION,
         "little_endian": sys.byteorder == "little",
-        # PyTorch's reader looks for it, and does nothing with it.
+        # PyTorch writes it as well, and no reader uses it.
         "type_sizes": {"short": 2, "int": 4, "long": 4},
     }
     keys = [str(number) for number in range(len(table.tensors))]

@@ -96,6 +96,7 @@ class WeightsUnpickler:
         # An exception ends the loop, so no instruction is compared with the last one.
         except _EndError:
             return self._stack.pop()
+        # These say already what is wrong, or are no fault of the file.
         except (TTError, UserCodeError, OSError, MemoryError):
             raise
         except RecursionError as error:
@@ -296,6 +297,7 @@ class WeightsUnpickler:
 
     def stop(self) -> None:
         """End."""
+        # CPython takes the last value and ignores the others.
         if len(self._stack) != 1 or self._marks:
             raise self._corrupt("it ends with more than one value")
         raise _EndError
@@ -331,7 +333,7 @@ class ScanningUnpickler(WeightsUnpickler):
 
     def find(self, module: str, name: str) -> None:
         """Put the type of a storage on the stack, or something that stands for anything."""
-        # Named like storages are, since these have to be found in the ids.
+        # The types of storages alone, which the ids of storages need.
         self.push(STORAGE_TYPES.get(f"{module}.{name}") or _Inert())
 
     def reduce(self) -> None:

@@ -203,6 +203,7 @@ class BackwardHook:
         """Return the outputs of the module behind an identity."""
 
         def install(node: Any) -> None:
+            # Before the node runs, for pre-hooks may replace what the module's backward gets.
             node.register_prehook(self._outputs_reached)
 
         several = isinstance(args, tuple)

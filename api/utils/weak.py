@@ -33,7 +33,7 @@ class WeakIdRef(weakref.ref[Any]):
 
     def __init__(self, key: object, callback: Callable[[WeakIdRef], object] | None = None) -> None:
         super().__init__(key, callback)  # type: ignore[call-arg]  # typeshed declares `__new__` alone
-        # Kept, because the hash is asked for when the object is gone, to remove its entry.
+        # Kept, because the hash is needed when the object is gone, to remove its entry.
         self._id = id(key)
 
     def __hash__(self) -> int:

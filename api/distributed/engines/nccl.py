@@ -92,6 +92,7 @@ class Nccl(Backend):
     def after(self, mark: object, steps: Generator[Pending, None, Any], ordered: bool) -> Any:
         """Run steps in the engine's stream, after what was noted; they end when the device has done all of it."""
         stream = self._stream if ordered else self._copies
+        # What the caller has given the device so far comes first.
         stream.wait_event(mark)
         error: BaseException | None = None
         kept: list[Any] = []

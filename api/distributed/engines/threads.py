@@ -147,6 +147,7 @@ class Threads(Backend):
         """Connect the ranks of a group; they find each other through the store."""
         if rank == 0:
             key = uuid4().hex
+            # Before the store has the key, by which the others find it.
             _HUBS[key] = _Hub(size)
             store.set("threads", key)
         try:

@@ -61,6 +61,7 @@ class _Broadcast(Function):
 
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
+        # Root's tensor is in the results of all ranks, so root gets the sum of their gradients.
         return _Reduce.apply(grad, ctx.root, ReduceOp(ReduceOp.SUM), ctx.group), None, None
 
 
@@ -78,6 +79,7 @@ class _Reduce(Function):
 
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> Any:
+        # Only root's result depends on the tensors of the ranks.
         gradient = _Broadcast.apply(grad, ctx.root, ctx.group)
         if ctx.op.kind is ReduceOp.AVG:
             gradient = gradient / dist.get_world_size(ctx.group)

@@ -101,6 +101,7 @@ class Agent:
                 if isinstance(error, DistError):
                     raise
                 end = membership.end(generation.number, kind="unable", why=str(error), final=True)
+            # All workers end together, see Note [Generations].
             workers.stop()
             workers.clear()
             restarts = generation.restarts

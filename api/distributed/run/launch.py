@@ -73,6 +73,7 @@ def main(words: Sequence[str] | None = None, say: Callable[[str], None] = compla
         say(f"the agent was ended by {signal.Signals(stopped.number).name}; its workers have ended")
         return 128 + stopped.number
     finally:
+        # `main` may be called by a program that has handlers of its own.
         for number, handler in before.items():
             signal.signal(number, handler)
     return 0

@@ -69,6 +69,7 @@ class Membership:
         self._keep_alive = float(conf.get("keep_alive", 15))
         self.host = options.local_addr or socket.gethostname()
         self.tcp, self.coordinates = self._meet()
+        # Several jobs may use one server.
         self._store: Store = PrefixStore(f"agents/{options.run_id}", self.tcp)
         self._beats: dict[str, tuple[bytes, float]] = {}
         self._next_beat = 0.0
@@ -124,6 +125,7 @@ class Membership:
                 nodes = tuple(
                     json.loads(value) for value in part.multi_get([f"node/{i}" for i in world["indices"]])
                 )
+                # The ranks of the agents have changed.
                 self._beats.clear()
                 return Generation(number, world["restarts"], world["indices"].index(own), nodes)
             number = self._stand_by(number)

@@ -235,6 +235,7 @@ def seconds(name: str, text: str) -> float:
 
 def address(endpoint: str) -> tuple[str, int]:
     """Return host and port; without a port, PyTorch's."""
+    # An IPv6 address stands in brackets, for it has colons of its own.
     match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?", endpoint)
     if match is None or int(match[3] or 29500) > 65535:
         raise ValueError(f"--rdzv-endpoint must be HOST:PORT, not {endpoint!r}")

@@ -97,6 +97,7 @@ class Output:
         if options.log_dir is not None:
             Path(options.log_dir).mkdir(parents=True, exist_ok=True)
         name = "".join(c if c.isalnum() else "-" for c in options.run_id)
+        # A new folder for each start, so that the files of two runs of one name do not mix.
         self.folder = Path(tempfile.mkdtemp(prefix=f"{name}_", dir=options.log_dir))
 
     @property

@@ -164,6 +164,7 @@ class StoreServer:
         connection = Connection(sock)
         self._connections.add(connection)
         self._selector.register(sock, selectors.EVENT_READ, connection)
+        # A client that never greets must not keep its connection.
         self._alarm(connection, PATIENCE)
 
     def _listen(self, wanted: bool) -> None:
@@ -175,6 +176,7 @@ class StoreServer:
                 self._selector.unregister(self._listener)
 
     def _drop(self, connection: Connection) -> None:
+        # An event and an alarm of one round may both end it.
         if connection not in self._connections:
             return
         self._connections.discard(connection)
@@ -324,6 +326,7 @@ class StoreServer:
             else:
                 if connection.waiting is None:
                     self._alarm(connection, milliseconds / 1000)
+                # For what is missing only: `attempt` looks at all keys again when that has come.
                 connection.waiting = self._table.wait(missing, woken)
 
         def woken() -> None:
@@ -332,6 +335,7 @@ class StoreServer:
             except (FrameError, MemoryError):  # of this connection, and not of the one whose request woke it
                 self._drop(connection)
 
+        # The request is whole, so the alarm of its arrival is over.
         connection.deadline = None
         attempt()
 

@@ -79,7 +79,7 @@ class Table:
         if not queue:
             return None
         value = queue.popleft()
-        # A queue exists while it has values, so a pop that waits can ask for its key alone.
+        # A queue exists while it has values, so a pop can wait for its key alone.
         if not queue:
             del self.queues[key]
         return value

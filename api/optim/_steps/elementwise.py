@@ -152,7 +152,8 @@ class Elementwise(Optimizer):
             vars(self).update(grad_scale=grad_scale, found_inf=found_inf)
         rows = zip(*lists.values(), strict=True) if lists else [()] * len(params)
         states: list[State] = [dict(zip(lists, row, strict=True)) for row in rows]
-        # Tells below which states were replaced, and must be written to the caller's tensors.
+        # The states as they are, to find out below which ones were replaced and must be written to the
+        # caller's tensors.
         before = [dict(state) for state in states]
         dense = [i for i, grad in enumerate(grads) if not grad.is_sparse]
         sparse = [(params[i], grads[i], states[i]) for i in range(len(params)) if grads[i].is_sparse]
@@ -347,7 +348,7 @@ class Elementwise(Optimizer):
     @staticmethod
     def _uncount(states: list[State], found_inf: tt.Tensor | None) -> None:
         """Take the number of a step back from states if the step was left out."""
-        # The count was raised before the step; whether that is left out only the device knows.
+        # The count was raised before the step; whether that is left out is a number on the device.
         if found_inf is not None:
             for state in states:
                 count = state["step"]

@@ -161,6 +161,7 @@ class LRScheduler:
 
     def _warn_about_order(self) -> None:
         """Warn if the optimizer has not taken a step."""
+        # A method that a program has put in its place lies in the instance.
         replaced = self.optimizer.__dict__.get("step")
         if replaced is not self.optimizer.__dict__.get("_step_at_scheduler"):
             warn_user(

@@ -143,7 +143,6 @@ class Compare:
         for group in groups.values():
             best = min(time for _, _, time in group)
             for key, column, time in group:
-                # Times that are neither close to the best nor far from it stay without a colour.
                 if len(group) == 1 or 1.05 * best < time < 1.25 * best:
                     continue
                 colours[key, column] = _BEST if time == best else _GOOD if time <= 1.05 * best else _BAD

@@ -183,6 +183,7 @@ class Timer:
 
     def _block(self, min_run_time: float) -> int:
         """Return how many runs take so long that reading the clock does not count."""
+        # The smallest of several, for interruptions only add time.
         cost = min(timeit.repeat(self._clock, number=10, repeat=5)) / 10
         self._times(1)
         number = 1

@@ -103,7 +103,7 @@ def whole_batches(dataset: Any) -> Callable[[Any], list[Any] | None] | None:
         if inner is None:
             return None
         return lambda indices: inner([chosen[index] for index in indices])
-    # A subclass that overrides `__getitem__` must be asked element by element.
+    # A subclass that overrides `__getitem__` must be called for each element.
     plain = isinstance(dataset, TensorDataset) and cls.__getitem__ is TensorDataset.__getitem__
     if not plain or hasattr(dataset, "__getitems__") or not all(map(_has_rows, dataset.tensors)):
         return None

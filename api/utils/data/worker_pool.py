@@ -59,6 +59,7 @@ class WorkerPool:
                     target=run_worker, args=(arguments._replace(worker=worker), there, not_ours), daemon=True
                 )
                 try:
+                    # A child that Ctrl-C meets before it handles it would show a traceback of its start.
                     with _interrupts_later() if forks else contextlib.nullcontext():
                         _start(process)
                 finally:

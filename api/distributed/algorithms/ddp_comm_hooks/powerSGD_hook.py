@@ -267,7 +267,7 @@ def _first_factors(state: PowerSGDState, index: int, batches: Sequence[Tensor]) 
     ]
     kept = state.q_memory_dict.get(index)
     if not state.warm_start or kept is None or [tuple(q.shape) for q in kept] != shapes:
-        # `rng` is asked at the same buckets on all ranks, so it gives all of them the same seed.
+        # All ranks draw from `rng` at the same buckets, so they get the same seeds.
         generator = tt.Generator().manual_seed(state.rng.getrandbits(31))
         kept = [
             tt.randn(shape, generator=generator, dtype=tt.float32).to(batch.device, batch.dtype)
