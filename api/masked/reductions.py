@@ -343,7 +343,7 @@ def norm(
     """
     x = converted(input, dtype)
     order = 2.0 if ord is None else ord
-    # 0 changes no norm but the smallest absolute value.
+    # 0 changes no norm of positive order; -inf takes the smallest absolute value.
     x = filled("masked.norm", x, mask, inf if order == -inf else 0)
     return tt.linalg.vector_norm(x, order, _all(x, dim), keepdim, dtype=own_dtype(x))
 
