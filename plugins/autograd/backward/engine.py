@@ -136,10 +136,13 @@ class Pass:
         if buffers is None:
             buffers = Buffers(node)
             self.waiting[node.sequence] = buffers
+            # `heapq` is a min-heap: negated, the node that was made last comes out first.
             heappush(self.heap, -node.sequence)
         held = buffers.gradients[number]
         if held is None:
             buffers.gradients[number] = gradient
+        # Only a sum that was made here may grow: the first gradient may be held elsewhere.  A recorded pass
+        # needs each term as it was.
         elif buffers.owned >> number & 1 and not self.create_graph and fitting.can_grow(held, gradient):
             held.add_(gradient)
         else:
@@ -164,14 +167,18 @@ class Pass:
                 self.following = self.following_gradients = None
             elif heap:
                 sequence = -heappop(heap)
+                # A heap has no removal, so a leaf that has run early leaves its number behind.
                 if self.early is not None and sequence not in waiting:
                     continue  # a leaf that has run early
                 buffers = waiting.pop(sequence)
                 node = buffers.node
                 gradients = buffers.gradients
+                # From here on `gradients` alone holds them: a leaf counts the references to decide whether it
+                # adopts.
                 del buffers
             else:
                 return self.results
+            # As in PyTorch: hooks of tensors change what is captured, hooks of nodes see only what runs.
             if node.extras is not None:
                 fitting.call_hooks(node, gradients)
             if self.captures is not None and self.capture(node, gradients):
@@ -197,6 +204,7 @@ class Pass:
         for target in node.next_nodes:
             if not isinstance(target, AccumulateGrad) or target not in early:
                 continue
+            # Each edge is counted once, whether a gradient came by it or not: at zero nothing more can come.
             early[target] -= 1
             if early[target]:
                 continue
@@ -235,6 +243,8 @@ class Pass:
             captures = self.captures or {}
             required = tuple(
                 [
+                    # A formula whose gradient nobody asked for is skipped: for a product it would be half the
+                    # work.
                     target is not None and (target in needed or (target, number) in captures)
                     for target, number in zip(next_nodes, next_numbers, strict=True)
                 ]
@@ -245,6 +255,7 @@ class Pass:
         )
         if node.extras is not None and node.extras.after:
             results = fitting.call_after_hooks(node, results, gradients)
+        # Node by node, not at the end of the pass: what is saved is most of the memory of a training step.
         if not self.keep_graph:
             node.release()
         count = len(next_nodes)
@@ -262,6 +273,7 @@ class Pass:
                 self.send_none(target)
                 continue
             number = next_numbers[position]
+            # Specs are shared objects: identity decides nearly always, and `fit` compares what differs.
             if target.outputs == 1:
                 shape = target.shape
                 spec = target.spec
@@ -283,6 +295,8 @@ class Pass:
             gradient = None
         if held is None:
             return
+        # If the numbers are equal, the node waits already with a gradient for another of its results, or for
+        # the same.
         if self.heap and held.sequence <= -self.heap[0]:
             self.send(held, held_number, held_gradient)
             return
@@ -295,10 +309,12 @@ class Pass:
 def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -> None:
     """Add the gradient in `gradients[0]` to `.grad` of a leaf; see Note [Who owns a gradient]."""
     held = node.gradient
+    # This second reference makes the leaf take a copy, so what the hooks get stays theirs.
     kept = gradients[0] if node.extras is not None and node.extras.after else None
     if gradients[0] is None:
         pass
     elif held is None:
+        # The graph holds a recorded gradient as well, and `.grad` may be changed in place.
         if create_graph:
             node.gradient = fitting.copy(gradients[0])
         elif references(gradients) == ALONE and alone(gradients[0], node.variable):
@@ -306,10 +322,12 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
             if gradient._keys & STATE.bit:
                 gradient = fitting.adopt(gradient)
             else:
+                # As `adopt` does, without a call for each parameter of each step.
                 gradient._record = None
             node.gradient = gradient
         else:
             node.gradient = fitting.copy(fitting.adopt(gradients[0]), node.variable)
+    # Not in place: the old `.grad` may be part of the graph of an earlier recorded pass.
     elif create_graph:
         node.gradient = fitting.add(held, gradients[0])
     elif fitting.can_grow(held, gradients[0]):
@@ -325,10 +343,12 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
 
 def alone(tensor: TensorBase, leaf: Any) -> bool:
     """Return whether only one tensor holds its storage and its array, which is laid out as the leaf."""
+    # A view shares memory with its root, whose changes `.grad` would follow.
     if tensor._root is not None:
         return False
     holders = 1  # the tensor, and its storage where that one owns the memory
     if tensor._storage is not None:
+        # The list here and the tensor hold the storage; a third holder is another tensor.
         if references([tensor._storage]) != ALONE + 1:
             return False
         holders += tensor._storage.owner is tensor._handle
@@ -354,6 +374,8 @@ def find_needed(roots: list[Node], captures: list[tuple[Node, int]]) -> set[Node
                 seen.add(node)
                 stack.append(node)
     needed: set[Node] = set()
+    # Edges lead to lower numbers, so in ascending order each target is decided before the nodes that lead to
+    # it.
     for node in sorted(seen, key=lambda n: n.sequence):
         for following in node.next_nodes:
             if following is not None and (following in needed or following in targets):
@@ -431,6 +453,8 @@ def run(
     from tt.plugins.autograd.backward.multi_hooks import entered
 
     task.early = find_early([node for node, _ in roots], needed)
+    # Hooks on several tensors wait for the captured nodes as well: a pass brings gradients there, though
+    # these do not run.
     reached = None if needed is None or captures is None else needed.union([node for node, _ in captures])
     with entered([node for node, _ in roots], reached) as running:
         captured = drive(task, roots, gradients, create_graph)
@@ -447,6 +471,7 @@ def drive(task: Pass, roots: list[tuple[Node, int]], gradients: list[Any], creat
     before = STATE.enable(create_graph)
     STATE.passes += 1
     try:
+        # The lists are emptied: the caller's reference would make each root's gradient look shared.
         while roots:
             node, number = roots.pop()
             gradient = gradients.pop()

@@ -36,6 +36,7 @@ _SINGLE: Final = (TensorBase, GradientEdge)
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
+    # What overrides functions stands for one tensor, even if it can be iterated.
     single = value is None or isinstance(value, _SINGLE) or hasattr(type(value), "__tt_function__")
     return (value,) if single else tuple(value)
 
@@ -83,6 +84,7 @@ def _initial(
 def _one(output: Any) -> Any:
     """Return the gradient with which a pass from a scalar starts."""
     shape, spec = output._handle.shape, output._spec
+    # Nearly all passes start from a real scalar, which needs no further check.
     if shape != () or spec.dtype.is_complex:
         _check_scalar(shape, spec)
     return ops.ones_like(output)
@@ -185,6 +187,7 @@ def start_pass(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph:
         grad_tensors is None
         and inputs is None
         and isinstance(tensors, TensorBase)
+        # It requires a gradient and no transform has wrapped it.
         and tensors._keys & (STATE.bit | BIT) == STATE.bit
     ):
         # Most passes start from one loss; the general path would be a tenth of a small training step.
@@ -213,9 +216,11 @@ def start_pass(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph:
             raise errors.GradientError("backward(): inputs is empty; leave it out to reach all leaves")
         captures = _places(inputs, "backward")
     roots, initial = _initial(outputs, gradients)
+    # The engine is to hold the gradients alone: see Note [Who owns a gradient] of `engine`.
     del gradients, grad_tensors, outputs, tensors
     keep = create_graph if retain_graph is None else retain_graph
     if captures is not None:
+        # As in PyTorch, `inputs` may be tensors that are no leaves; these get a `.grad`, too.
         for tensor in inputs:
             if isinstance(tensor, Tensor):
                 tensor.retain_grad()
@@ -410,7 +415,9 @@ def _grad_of_duals(
     """Return the gradients of tensors with tangents; see Note [Gradients of tensors with tangents]."""
     bare = primals(outputs)
     _places(primals(inputs), "grad")
+    # `_as_tuple(None)` is `(None,)`, which means no gradient for any number of outputs.
     provided = (None,) * len(outputs) if gradients == (None,) else gradients
+    # For its checks alone: the pass below starts from tensors that are still wrapped.
     _initial(bare, primals(provided))
     cotangents = [ops.ones_like(b) if g is None else g for b, g in zip(bare, provided, strict=True)]
     grads = gradients_of_duals(outputs, inputs, cotangents, create_graph)
@@ -433,6 +440,7 @@ def _batched(
     with running(count) as level:
         wrapped = [None if g is None else batched(g, 0, level) for g in gradients]
         roots, initial = _initial(outputs, wrapped)
+        # The engine is to hold the gradients alone.
         del wrapped
         grads = engine.run(roots, initial, keep, bool(create_graph), captures, False)
         return [None if g is None else leave(g, 0, level) for g in grads]
@@ -447,6 +455,7 @@ def _checked(
                 raise errors.GradientError(
                     f"the outputs do not depend on input {position}; with allow_unused=True its gradient is None"
                 )
+            # An edge has no tensor whose likeness could be made, only the shape and spec that its node notes.
             if materialize and isinstance(inputs[position], GradientEdge):
                 node, number = inputs[position][:2]
                 spec = node.spec_of(number)

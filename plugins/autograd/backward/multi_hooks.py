@@ -142,6 +142,7 @@ def register_multi_grad_hook(
             )
         nodes.append(edge(tensor)[0])
     lock = fork_safe_lock()
+    # By pass: the same hook may take part in passes of several threads, and in passes inside of others.
     collected: dict[_Running, list[Any]] = {}
 
     def hook_of(position: int) -> Callable[[Any], None]:
@@ -155,9 +156,11 @@ def register_multi_grad_hook(
                 # Only of the last few passes: a pass that raised leaves an entry behind.
                 while len(collected) > 64:
                     del collected[next(iter(collected))]
+                # As many gradients come as there are nodes that the pass reaches; the rest stay None.
                 last = received[-1] == sum(map(running.runs, nodes))
                 if last and mode == "all":
                     del collected[running]
+            # Outside of the lock: the function may run a pass that comes here again.
             if mode == "any" and first:
                 fn(gradient)
             if mode == "all" and last:

@@ -72,6 +72,8 @@ class _Call:
         self.error: BaseException | None = None
 
     def __call__(self) -> None:
+        # The caller opens the gate only when it is ready to wait: an interrupt before that calls the pass
+        # off.
         with self.gate:
             if self.called_off:
                 return
@@ -79,10 +81,12 @@ class _Call:
         try:
             try:
                 self.given()
+                # The carried state has the count of the old thread; this one begins with an empty stack.
                 _NEST.passes = 1
                 self.result = self.context.run(self.function)
             except BaseException as error:
                 self.error = error
+            # Hooks may have switched modes and not switched back: the caller takes over what they left.
             self.left = state_of_thread()
         except BaseException as error:  # an interrupt that came late
             self.error = error
@@ -107,6 +111,7 @@ def _run_in_thread(function: Callable[[], list[Any]]) -> list[Any]:
     stop: BaseException | None = None
     while True:
         try:
+            # An interrupt may have come before the release, so each round tries again.
             if call.gate.locked():
                 call.gate.release()
             call.done.wait()  # an interrupted `join` takes the thread for one that has ended
@@ -118,6 +123,7 @@ def _run_in_thread(function: Callable[[], list[Any]]) -> list[Any]:
     call.left()
     raised, call.error = call.error, None
     if stop is not None:
+        # `_stop` can pass on only a class; the program gets the instance that its handler raised.
         raised = stop if raised is None else stop.with_traceback(raised.__traceback__)
     try:
         if raised is not None:

@@ -74,12 +74,15 @@ def fit(gradient: Tensor, shape: tuple[int, ...], spec: TensorSpec, node: Named,
                 f"{list(shape)}"
             )
         gradient = sum_to_size(gradient, shape)
+    # Promotion makes gradients wider than their tensor: float32 * float64 gives both one of float64.
     if gradient.dtype is not spec.dtype:
+        # A real tensor can move along the real axis only; what is imaginary is no part of its gradient.
         if gradient.dtype.is_complex and not spec.dtype.is_complex:
             gradient = ops.real(gradient)
         if gradient.dtype is not spec.dtype:
             gradient = gradient.to(spec.dtype)
     if gradient.device != spec.device:
+        # Numbers mix with tensors of any device, so a gradient of no dims may come from another one.
         if gradient.ndim:
             raise errors.GradientError(
                 f"gradient {position} of {node.name()} lies on the wrong device: expected "
@@ -101,6 +104,8 @@ def add(first: Tensor, second: Tensor) -> Tensor:
 
 def can_grow(held: Tensor, gradient: Tensor) -> bool:
     """Return whether a gradient can be added to another in place."""
+    # A subclass may give `add_` a meaning of its own, and a tensor wrapped by a transform may have no room
+    # for the sum.
     if (held._keys | gradient._keys) & (STATE.bit | OVERRIDDEN | TRANSFORM):
         return False
     spec, other = held._spec, gradient._spec
@@ -149,6 +154,7 @@ def copy(gradient: Any, leaf: Any = None) -> Tensor:
         gradient.is_contiguous() and leaf.is_contiguous()
     ):  # the most frequent case is written down in one word
         return ops.clone(gradient)
+    # An expanded leaf, or one with gaps, has no layout that a gradient could share.
     if leaf.is_contiguous() or not is_non_overlapping_and_dense(leaf.shape, leaf.stride()):
         return ops.clone(gradient, memory_format="contiguous_format")
     options = {"dtype": gradient.dtype, "device": gradient.device}
@@ -162,6 +168,7 @@ def call_hooks(node: Node, gradients: list[Any]) -> None:
     """Call the hooks on the gradients of a node's results, then keep those of `retain_grad`."""
     extras = node.extras
     for number, hooks in extras.tensor_hooks.items():
+        # A copy: a hook may remove itself.
         for hook in list(hooks.values()):
             with seen():
                 changed = hook(gradients[number])
@@ -172,6 +179,7 @@ def call_hooks(node: Node, gradients: list[Any]) -> None:
                         "value: nothing that this pass differentiates depends on the tensor"
                     )
                 gradients[number] = _checked(changed, gradients[number], hook)
+    # After the hooks, as in PyTorch: `.grad` shows the gradient that goes on.
     for number, retained in extras.retained.items():
         gradient = gradients[number]
         if gradient is not None:

@@ -79,6 +79,7 @@ class GradState:
         self.bit = KEYS.bit("layer", "autograd")
         self.inference_bit = KEYS.bit("layer", "inference")
         self.floating = sum(1 << t.code for t in ALL_DTYPES if t.kind in ("floating", "complex"))
+        # One call in C, which no other thread can split, where `+= 1` on an attribute would need a lock.
         self.tick = count(1).__next__
         self._local = _Switches()
         self._lock = fork_safe_lock()
@@ -118,6 +119,7 @@ class GradState:
         before = self._local.enabled
         enabled = self.grad() and not self.inferring()
         if before is not enabled:
+            # `+=` reads and writes in two steps, and another thread may come between.
             with self._lock:
                 self.switched_off += 1 if before else -1
             self._local.enabled = enabled
@@ -149,6 +151,8 @@ class Switching:
         self._before = before, self._before
         try:
             STATE.enable(self._enabled)
+        # An interrupt may come after the switch was moved; Python calls no `__exit__` when `__enter__`
+        # raises.
         except BaseException:
             STATE.enable(before)
             self._before = self._before[1]
@@ -163,6 +167,7 @@ class Switching:
         before, outer = self._before
         try:
             STATE.enable(before)
+        # A second try: an interrupt may have cut the first one short.
         except BaseException:
             STATE.enable(before)
             raise

@@ -297,9 +297,11 @@ class AccumulateGrad(Node):
         self.outputs = 1
         self.shape = tuple(tensor._handle.shape)
         self.spec = tensor._spec
+        # Negative, so that leaves come after all other nodes, in the order in which they were first used.
         self.sequence = -STATE.tick()
         self.extras = None
         self.gradient = None
+        # The leaf holds its record, which holds this node: a strong reference would close a cycle.
         self._variable = weakref.ref(tensor)
 
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> Sequence[Any]:
@@ -357,6 +359,7 @@ def start(node: NodeKind, next_nodes: tuple[Node | None, ...], next_numbers: tup
 
 def attach(tensor: TensorBase, node: Node, number: int) -> AutogradMeta:
     """Make a tensor a result of a node."""
+    # Field by field, without `__init__`: each recorded call comes here.
     record = AutogradMeta.__new__(AutogradMeta)
     record.node = node
     record.number = number

@@ -80,6 +80,7 @@ class _Marking(Mode):
             return result
         outside = [t for t in _tensors(args) if not t._keys & STATE.inference_bit]
         for tensor in _tensors((result,)):
+            # As in PyTorch, a view of an ordinary tensor stays one, and its base can be recorded later.
             if not any(tensor is t or shares_memory(tensor, t) for t in outside):
                 tensor._keys |= STATE.inference_bit
         return result
@@ -141,6 +142,7 @@ def _pass(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     marked = [t for t in _tensors(args) if t._keys & STATE.inference_bit]
     if isinstance(result, TensorBase):
         for tensor in marked:
+            # So that `x.contiguous() is x` holds here, too.
             if result._handle is tensor._handle and result._spec is tensor._spec:
                 return tensor  # a composite got an alias of it
     for tensor in _tensors((result,)):
@@ -214,6 +216,7 @@ class inference_mode(Block):  # noqa: N801 - PyTorch's name
         self.mode = bool(mode)
 
     def _look(self) -> tuple[bool, bool, _Marking | None]:
+        # Only the outermost block: marking twice would cost each call twice.
         marking = _Marking() if self.mode and not STATE.inferring() and _has_layer() else None
         return STATE.grad(), STATE.inferring(), marking
 

@@ -37,18 +37,24 @@ class InplaceRule(GradientRule):
         if STATE.switched_off != 0 and not STATE.enabled():
             return entry.call_below(args)
         target = args[0]
+        # An in-place view operator (`t_`) changes how its tensor looks at the memory, not what others see
+        # there.
         root = target if self.is_view else root_of(target)
         if root is not target and root._keys & STATE.bit:
             ensure_view(target, root)
         needs, nodes, numbers, starts = self.edges(args)
         if needs == 0 or not STATE.floating >> target._spec.code & 1:
             return entry.call_below(args)
+        # Before the call: afterwards the old values are lost.
         check_inplace(target, root)
         target_edge = self.differentiable.index(0) if 0 in self.differentiable else -1
+        # The view takes part in the root's history, even if it had none of its own.
         if target_edge >= 0 and root is not target and root._keys & STATE.bit:
             needs |= 1 << target_edge
         plan = self.plan(needs)
         kept = clone_target(args) if plan.saves_self else args
+        # An argument that shares the target's memory is changed by the call: the version from before makes a
+        # pass notice.
         before = snapshot(plan, kept)
         if self.is_view:  # formulas look at shape and strides before the change
             hold_geometry(target)
@@ -128,6 +134,8 @@ def rebase(target: Tensor, node: Node, known: int = 0) -> None:
     first = not target._keys & STATE.bit
     record = attach(target, node, 0)
     if old is not None and old.retained is not None:
+        # `retain_grad` is of the tensor as it is now: the old node's gradient is that of values that are
+        # gone.
         if old.node is not None and old.node.extras is not None:
             old.node.extras.retained.pop(old.number, None)
         record.retained = old.retained
@@ -142,6 +150,7 @@ def rebase_view(target: Tensor, root: Tensor, node: Any, self_edge: int) -> None
     view = target._record.view
     copy = CopySlices.__new__(CopySlices)
     root_node, root_number = edge(root) if root._keys & STATE.bit else (None, 0)
+    # The edge of the changed tensor is replaced by that of the root, which comes first.
     others = [i for i in range(len(node.next_nodes)) if i != self_edge]
     start(
         copy,
@@ -149,6 +158,7 @@ def rebase_view(target: Tensor, root: Tensor, node: Any, self_edge: int) -> None
         (root_number, *(node.next_numbers[i] for i in others)),
     )
     copy.inner, copy.self_edge, copy.others = node, self_edge, others
+    # Without the tensors: the root's record will hold this node, so a reference back would close a cycle.
     copy.steps = [
         ViewMeta(None, s.operator, (None, *s.args[1:]) if s.operator else s.args, s.index, 0)
         for s in steps_to(view)
@@ -157,6 +167,7 @@ def rebase_view(target: Tensor, root: Tensor, node: Any, self_edge: int) -> None
     copy.shape, copy.spec = tuple(root.shape), root._spec
     target._record.leaf = False
     target._keys |= STATE.bit
+    # The view's own node is out of date; its next use replays the steps from the root.
     view.version = -1
     rebase(root, copy, known=1)
 
@@ -192,12 +203,15 @@ class CopySlices(Node):
             return [None] * len(self.next_nodes)
         if self.inner is None or self.inner.saved is None:
             raise_released()
+        # With the root's strides: a step may be `as_strided`, which means places in memory.
         whole = copy_with_strides(gradients[0], self.strides)
         part = replay(whole, self.steps)
+        # A copy: a formula may return its argument itself, and `part` is overwritten below.
         grads = self.inner.apply([ops.clone(part)], None)
         if self.next_nodes[0] is not None:
             kept = grads[self.self_edge] if self.self_edge >= 0 else None
             if kept is None:
+                # The operation did not use the old values of the part, so nothing of them reaches the result.
                 part.zero_()
             else:
                 part.copy_(kept)

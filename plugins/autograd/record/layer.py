@@ -84,6 +84,7 @@ class AutogradLayer(Layer):
         DuplicateRegistrationError
             When an operator has a formula already.
         """
+        # First in the list: the table that came last is asked first.
         if hasattr(table, "layouts"):
             self._of_layouts.insert(0, table)
             return lambda: self._of_layouts.remove(table)
@@ -92,6 +93,7 @@ class AutogradLayer(Layer):
             self._late.append(late)
             return lambda: self._remove_late(late)
         formulas = [_as_formula(op, value) for op, value in table.formulas.items()]
+        # All are checked before any is taken: a refused table leaves nothing behind.
         for formula in formulas:
             if not getattr(table, "override", False) and (earlier := self._registered(formula.op)):
                 first = earlier[0][1]
@@ -100,6 +102,7 @@ class AutogradLayer(Layer):
                 )
         for formula in formulas:
             self._formulas.setdefault(formula.op, []).insert(0, (formula, source))
+        # Rules are cached by operator, not by formula, so they might be those of another one.
         self._rules.clear()
 
         def remove() -> None:
@@ -136,6 +139,7 @@ class AutogradLayer(Layer):
         """Register the formulas of a family after those that came while it was not loaded: it was there before."""
         for op, formula in family.formulas.items():
             registered = self._formulas.setdefault(op, [])
+            # A family is offered again for each of its operators that is asked for.
             if not any(known is formula for known, _ in registered):
                 registered.append((formula, source))
 
@@ -245,11 +249,13 @@ class AutogradLayer(Layer):
             return entry.call_below(args)
         target = args[0] if entry.form == "inplace" else None
         root = None if target is None else root_of(target)
+        # Before the call: afterwards the old values are lost.
         if root is not None:
             check_inplace(target, root)
         needy = [edge(t) for t in _flat(args) if isinstance(t, TensorBase) and t._keys & STATE.bit]
         result = entry.call_below(args)
         tensors = [t for t in _deep([result]) if isinstance(t, TensorBase)]
+        # The edges are kept, so that a pass gets here and raises rather than stopping short with no gradient.
         node = start(Graphless.__new__(Graphless), tuple(n for n, _ in needy), tuple(i for _, i in needy))
         node.reason = f"the derivative for '{entry.operator.name}' is not implemented"
         node.outputs = len(tensors)
@@ -340,6 +346,7 @@ def detach_inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
             "a view of a tensor with a history always has one: use detach() in place of detach_()"
         )
     tensor._keys &= ~STATE.bit
+    # The record of a leaf stays: its `.grad` and its hooks live there.
     if not tensor._record.leaf:
         tensor._record = None
     return tensor

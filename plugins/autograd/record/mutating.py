@@ -22,6 +22,7 @@ def change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     if not STATE.enabled():
         return with_targets_of(operator, args, entry.call_below(args))
     targets = targets_of(operator, args)
+    # All before the call: a refusal must not leave half of the arguments changed.
     for target in targets:
         check_inplace(target, root_of(target))
     flat = [v for value in args for v in (value if isinstance(value, list | tuple) else (value,))]
@@ -61,6 +62,7 @@ def _node(tensor: Tensor, needy: list[Any], reason: str) -> Graphless:
 def _end(tensor: Any, needy: list[Any], reason: str) -> None:
     """Let the history of a tensor begin with a node that cannot be differentiated."""
     if STATE.floating >> tensor._spec.code & 1:
+        # `attach` makes a new record, and the tensor still views the same memory.
         view = None if tensor._record is None else tensor._record.view
         record = attach(tensor, _node(tensor, needy, reason), 0)
         record.view = view

@@ -131,6 +131,7 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> GradientRule:
     ordered = sorted(formula.gradients, key=names.index)
     takes_all = any(parameters(f)[0] == "gs" for f in formula.gradients.values())
     if takes_all:
+        # `zero` ignores what it takes, so it goes with both kinds.
         one = [name for name, f in formula.gradients.items() if parameters(f)[0] == "g" and f is not zero]
         if one:
             raise errors.ArgumentError(
@@ -143,6 +144,7 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> GradientRule:
         calls = []
         for number, argument in enumerate(ordered):
             if needs >> number & 1:
+                # Formulas that take the same value share one slot.
                 slots += [slot for slot in dict.fromkeys(slots_by_argument[number]) if slot not in slots]
                 calls.append(
                     (number, formula.gradients[argument], tuple(map(slots.index, slots_by_argument[number])))
@@ -161,6 +163,7 @@ def _make_joint(operator: Operator, formula: Formula, form: str) -> GradientRule
     positions = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
     saved = [slot for name in formula.saves if (slot := find_slot(operator.definition, name)) is not None]
     slots = tuple(dict.fromkeys(saved))
+    # One plan for all sets: a joint formula computes all gradients in any case.
     plan = SavePlan(slots, ((0, function, tuple(map(slots.index, saved))),))
 
     def order(returned: Any) -> Sequence[Any]:
@@ -172,6 +175,7 @@ def _make_joint(operator: Operator, formula: Formula, form: str) -> GradientRule
                     )
             refuse_unwanted(operator.name, arguments, [returned.get(argument.name) for argument in arguments])
             return [returned.get(arguments[position].name) for position in positions]
+        # A list is the gradient of the one list argument, not a gradient for each argument.
         only_a_list = len(positions) == 1 and arguments[positions[0]].type.list and isinstance(returned, list)
         values = (returned,) if only_a_list or not isinstance(returned, tuple | list) else returned
         if len(values) == len(positions):

@@ -115,6 +115,7 @@ class OpNode(Node):
             saved_tensors.raise_released()
         if not plan.keeps_tensors:
             return saved
+        # Only a recorded pass differentiates through saved values; others are spared the links.
         linked = STATE.enabled()
         unpacked = []
         for slot in range(len(saved)):
@@ -123,6 +124,7 @@ class OpNode(Node):
             if kind == codes.TENSOR or kind == codes.RESULT:
                 if isinstance(value, TensorBase):
                     tensor = value
+                    # A tensor without a storage object was never changed in place: a change makes one.
                     version = 0 if tensor._storage is None else tensor._storage.version
                     if version != (0 if self.versions is None else self.versions[slot]):
                         saved_tensors.raise_changed(
@@ -151,6 +153,7 @@ class OpNode(Node):
         values = self.unpack()
         results: list[Any] = [None] * len(self.next_nodes)
         first = gradients if self.rule.takes_all else gradients[0]
+        # Without a gradient of the result all gradients are absent; formulas need not handle None.
         if first is None or (self.rule.takes_all and all_absent(gradients)):
             return results
         if self.rule.joint is not None:
@@ -163,6 +166,7 @@ class OpNode(Node):
                 continue
             if wanted is not None and not wanted[number]:
                 continue
+            # Written out: compiled, a call with a fixed number of arguments builds no list.
             count = len(slots)
             if count == 0:
                 results[number] = function(first)
@@ -259,6 +263,7 @@ def save(node: OpNode, args: Sequence[Any], result: Any) -> None:
         elif kind == codes.TENSORS:
             total += saved_tensors.version_of(value)
     node.saved = tuple(saved)
+    # Versions are never negative: a sum of zero says that all are.
     if total != 0:
         node.versions = saved_tensors.versions(node.plan, saved)
     if STATE.packing != 0:
@@ -319,6 +324,7 @@ class GradientRule(LayerRule):
         self.make_plan = make_plan
         self.takes_all = takes_all
         self.joint = joint
+        # Indexed by the bit set of needy arguments; few arguments are differentiable, so the list is short.
         self.plans = [None] * (1 << len(differentiable))
         arguments = operator.definition.signature.arguments
         self.list_places = frozenset(
@@ -333,6 +339,7 @@ class GradientRule(LayerRule):
 
     def call(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Handle a call of the operator."""
+        # A counter of the process first: while it is zero, no call looks at thread-local state.
         if STATE.switched_off != 0 and not STATE.enabled():
             return views.unrecorded(entry, args) if self.is_view else run_below(entry, args)
         first = self.first
@@ -349,6 +356,7 @@ class GradientRule(LayerRule):
             if tensor._keys & STATE.bit:
                 record = current(tensor)
                 one = record.node
+                # Nearly all arguments are result 0 of their node, and their nodes share one tuple of numbers.
                 if record.number != 0:
                     numbers = None
                 needs = 1
@@ -405,6 +413,7 @@ class GradientRule(LayerRule):
         result = []
         for position in self.differentiable:
             value = args[position]
+            # `current` has brought these records up to date.
             if isinstance(value, TensorBase) and value._keys & STATE.bit:
                 result.append(value._record.number)
             else:
@@ -453,8 +462,10 @@ class GradientRule(LayerRule):
         """Attach a new node to the result of a call and return the result."""
         if isinstance(result, TensorBase):
             single = result
+            # A result with a history is an argument itself: a node for it would lead back to it.
             if single._keys & STATE.bit or not STATE.floating >> single._spec.code & 1:
                 return result
+            # By `__new__`: compiled, that is one allocation; `start` and the lines below fill it.
             node = OpNode.__new__(OpNode)
             start(node, nodes, numbers)
             node.rule = self
@@ -508,6 +519,7 @@ class GradientRule(LayerRule):
                     record = attach(tensor, node, number)
                     if self.is_view:
                         self.note_view(tensor, record, args, number)
+            # A formula of `g` alone knows the gradient of the first result; the others get no history.
             if not self.takes_all:
                 break
         return results
@@ -516,6 +528,7 @@ class GradientRule(LayerRule):
         """Note that a result shares the memory of the first argument."""
         source = args[0]
         root = source if source._root is None else source._root
+        # A root of another dtype or layout shares bits, perhaps not values.
         if root._spec is not source._spec:
             root = views.root_of(source)
         result._root = root
@@ -528,6 +541,7 @@ def current(tensor: TensorBase) -> AutogradMeta:
     record: AutogradMeta = tensor._record
     if record.view is not None:
         views.refresh(tensor, record)
+    # An assignment to `.data` changes the shape or dtype of a leaf behind the back of its node.
     if record.leaf and (record.node.spec is not tensor._spec or record.node.shape != tensor._handle.shape):
         views.renew(tensor, record)
     return record

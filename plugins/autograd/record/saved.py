@@ -85,6 +85,7 @@ def linked(node: OpNode, tensor: TensorBase, kind: int, position: int) -> Tensor
     differentiable = node.rule.differentiable
     if position not in differentiable:
         return tensor
+    # Edges are numbered by differentiable argument; a list has one edge for each of its tensors.
     edge_number = differentiable.index(position)
     if node.starts is not None:
         edge_number = node.starts[edge_number]
@@ -175,6 +176,7 @@ class Packed:
     def __init__(self, value: Any, pack: Callable[[Any], Any], restore: Callable[[Any], Any]) -> None:
         self.restore = restore
         self.several = isinstance(value, list | tuple)
+        # What a hook computes is storage, not a part of the program's function.
         with recording(False):
             self.packed = [_packed(v, pack) for v in value] if self.several else _packed(value, pack)
 
@@ -200,6 +202,7 @@ class Packed:
 def _packed(value: Any, pack: Callable[[Any], Any]) -> Any:
     if not isinstance(value, TensorBase):
         return None
+    # PyTorch refuses this, too: the hook gets the program's own tensor.
     version = version_of(value)
     packed = pack(value)
     if version_of(value) != version:
@@ -213,6 +216,7 @@ def pack_if_asked(value: Any) -> Any:
     """Return a tensor as the hooks of this thread store it; itself if there are none."""
     if not HOOKS.pairs or not isinstance(value, TensorBase | list | tuple):
         return value
+    # Only the innermost pair: PyTorch does not chain them.
     return Packed(value, *HOOKS.pairs[-1])
 
 
@@ -270,10 +274,12 @@ class SavedTensors:
                 refuse_inference(self.label)
             if number >= 0 and value is not None:
                 self._results[slot] = number
+                # The result leads to its node, so the node would hold itself.
                 value = bare_alias(value)
             sealed.append(value)
         self._versions = tuple(version_of(value) for value in sealed)
         self._values = tuple(map(pack_if_asked, sealed)) if STATE.packing else tuple(sealed)
+        # What an unpack hook returns is a new tensor that does not know where it belongs.
         for slot, (value, packed) in enumerate(zip(sealed, self._values, strict=True)):
             if isinstance(packed, Packed) and value is not None and value._keys & STATE.bit:
                 self._edges[slot] = edge(value)
@@ -351,6 +357,7 @@ def attribute(node: OpNode, name: str) -> Any:
         When a backward pass has freed it.
     """
     slot = _place(node, name)
+    # The value that a user reads shows its `grad_fn`, whatever the mode.
     with recording(True):
         return node.unpack()[slot]
 

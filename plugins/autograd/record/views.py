@@ -66,6 +66,7 @@ def unrecorded(entry: Any, args: tuple[Any, ...]) -> Any:
     """Make a view while recording is off; see Note [Views without history]."""
     result = entry.call_below(args)
     source = args[0]
+    # Tensors of inference mode never get a history, so a view of one has none to lose.
     if source._keys & STATE.bit and not source._keys & STATE.inference_bit:
         from tt.plugins.autograd.record.inference import is_inference_mode_enabled
 
@@ -125,6 +126,7 @@ def refresh(tensor: TensorBase, record: AutogradMeta) -> None:
     view = record.view
     if view is None:
         return
+    # Made when needed: few views that were made under `no_grad` are differentiated.
     if record.node is None and isinstance(view.operator, Unrecorded):
         record.node, record.leaf = AccumulateGrad(tensor), True
     version = version_of(tensor)
@@ -137,8 +139,10 @@ def refresh(tensor: TensorBase, record: AutogradMeta) -> None:
             if why is not None:
                 raise errors.InplaceError(why)
     view.version = version
+    # No history to take part in: the change was not recorded, or the view is a leaf.
     if not root._keys & STATE.bit or record.leaf:
         return
+    # The history belongs to the tensor, not to the block that happens to look at it first.
     with recording(True):
         again = replay(root, steps_to(view))
     _replace_node(record, again._record.node, again._record.number)
@@ -168,6 +172,7 @@ def maker(step: ViewMeta) -> str:
 def renew(tensor: TensorBase, record: AutogradMeta) -> None:
     """Give a leaf whose data was replaced by data of another shape, dtype or device a new end of its paths."""
     new = AccumulateGrad(tensor)
+    # `.grad` and hooks belong to the leaf, not to the data that it had.
     new.gradient, new.extras = record.node.gradient, record.node.extras
     record.node = new
 
@@ -199,6 +204,8 @@ def replay(root: Tensor, steps: Sequence[ViewMeta]) -> Any:
         if step.operator is None:
             root = look(root, *step.args)
         else:
+            # args[0] may have a history by now that is no longer that of the memory: the root takes its
+            # place.
             result = step.operator.overload().execute((root, *step.args[1:]))
             root = result if step.index < 0 else result[step.index]
     return root
@@ -238,6 +245,7 @@ def ensure_view(target: Tensor, root: Tensor) -> None:
     """Note how a tensor views its root, if it was made before the root had a history."""
     if is_unknown_view(target, root):
         hold_unrecorded(target, root, OTHER_LAYOUT)
+        # No version is -1: the next use of the view looks at it anew.
         target._record.view.version = -1
         return
     record = target._record
@@ -278,9 +286,11 @@ def hold_geometry(target: Tensor) -> None:
 
     The calls that made them would mean other places of a tensor that is transposed in place.
     """
+    # The list here and the target hold the storage; with no other holder the search below is spared.
     if target._storage is None or references([target._storage]) <= ALONE + 1:
         return
     root = target if target._root is None else target._root
+    # Views are not listed anywhere, which would cost each of them; this walks all objects of the process.
     for other in gc.get_referrers(root):
         record = other._record if isinstance(other, Tensor) and other is not target else None
         view = None if record is None else record.view
