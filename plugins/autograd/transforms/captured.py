@@ -102,6 +102,7 @@ class Arguments:
         written = [(tensor, new) for tensor, new in self.aliased if new._keys & STATE.bit]
         if not written:
             return
+        # Leaves tell the histories apart: one that ends in variables only is gone with the transform.
         ends = {bare._record.node for leaf in flatten(variables)[0] for bare in _bare(leaf)}
         for tensor, new in written:
             if not _ends(new._record.node) <= ends:
@@ -112,6 +113,7 @@ class Arguments:
 def _adopt(tensor: Tensor) -> None:
     """Let a tensor count as made by the function that runs."""
     root = tensor if tensor._root is None else tensor._root
+    # The test of captured tensors compares epochs: as new, it may be written to.
     tensor._epoch = root._epoch = begin_epoch()
     if tensor._keys & BIT:
         handle = tensor._handle

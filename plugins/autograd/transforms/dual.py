@@ -236,10 +236,12 @@ def _tangents(
         return [None] * len(results)
     if operator.name in LINEAR or definition.kind == "view":
         return _linear(operator, positions, primals, tangents, results)
+    # The product rule: one term for each tensor that moves, with the others as they are.
     if operator.name in MULTILINEAR:
         parts = [operator.overload().dispatch((*primals[:i], tangents[i], *primals[i + 1 :])) for i in moving]
         return [parts[0] if len(parts) == 1 else ops.add(*parts)]
     plain = formula is not None and bool(formula.gradients) and definition.kind == "pointwise"
+    # A reverse formula of complex numbers conjugates the derivative, so it is no forward formula.
     if plain and len(results) == 1 and not _any_complex((*primals, results[0])):
         assert formula is not None
         return [_pointwise(operator, formula, moving, primals, tangents, results[0])]
@@ -289,6 +291,7 @@ def _or_zeros(tangent: Any, primal: Any) -> Any:
         return type(primal)(_or_zeros(t, p) for t, p in zip(tangent, primal, strict=True))
     if isinstance(primal, TensorBase):
         return ops.zeros_like(primal) if tangent is None else tangent
+    # The derivative of a number is zero; a flag is no number and stays.
     return primal if primal is None or isinstance(primal, bool) else type(primal)(0)
 
 
@@ -349,6 +352,7 @@ def _transposed(
     variables = [v for v, _ in inputs]
     # The two steps are recorded only if an outer derivative sees something of them: what moves, what does not, or how.
     create = STATE.enabled() and (is_recorded_below(primals) or is_recorded_below(tangents))
+    # Both steps need a graph, whatever the mode of the caller.
     with recording(True):
         again = operator.overload().dispatch(tuple(args))
     outputs = [again] if isinstance(again, TensorBase) else list(again)
@@ -357,6 +361,7 @@ def _transposed(
         if not isinstance(output, TensorBase) or not STATE.floating >> output._spec.code & 1:
             result_tangents.append(None)
             continue
+        # Zeros, as any value would do: the first derivative is linear in it.
         cotangent = variable(ops.zeros_like(ops.detach(output)), outer)
         total: Any = None
         for reverse, (_, tangent) in zip(
@@ -383,6 +388,7 @@ def _inplace(
     target = args[0]
     moving = level.open and STATE.floating >> target._spec.code & 1 and _any(tangents)
     if not moving:
+        # Values are written after the tangent was computed: that needs the old ones.
         operator.overload("inplace").dispatch(primals)
         return target
     before, changes = primals, tangents
@@ -391,11 +397,13 @@ def _inplace(
         before, changes = with_kept_target(primals), with_kept_target(tangents)
     result = operator.overload().dispatch(before)
     (tangent,) = _tangents(level, operator, formula, before, changes, [result])
+    # The write gives the target its first tangent, which code outside of the transform must not see.
     if tangent is not None and tangents[0] is None:
         refuse_captured_at(level, target if target._root is None else target._root)
     operator.overload("inplace").dispatch(primals)
     if tangent is not None:
         write_tangent(level, target, _fitted(tangent, primals[0]), operator)
+    # The new values do not move, so the old tangent must go.
     elif tangents[0] is not None:
         write_tangent(level, target, ops.zeros_like(primals[0]), operator)
     return target

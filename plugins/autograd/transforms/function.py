@@ -114,10 +114,12 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
         return [v for v, _ in pairs], [d for _, d in pairs]
 
     class Mapped(Function):
+        # Levels further out map this function again, in the same way.
         generate_vmap_rule = True
 
         @staticmethod
         def forward(*args: Any) -> Any:
+            # Each method has a level of its own: that of the call may be over when `backward` runs.
             with running(level.size, level.randomness, level.implicit) as inner:
                 output = cls.forward(*wrap_all(args, dims, inner))
                 seen["single"] = not isinstance(output, tuple)
@@ -138,6 +140,7 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
                 saved, ctx.saved_dims = unwrap_all(inner_ctx.kept, inner)
                 for_forward, ctx.forward_dims = unwrap_all(inner_ctx._for_forward, inner)
                 without, _ = unwrap_all(inner_ctx._without_gradient, inner)
+            # What was wrapped at the inner level is kept by the outer context, with versions and hooks.
             inner_ctx.kept = inner_ctx._for_forward = inner_ctx._without_gradient = ()
             ctx.mark_non_differentiable(*without)
             ctx.set_materialize_grads(inner_ctx._materialize)
@@ -198,6 +201,7 @@ def as_argument(value: Any, place: Any, dim: Any, size: int) -> Any:
             if dim is None
             else move_dim(ops.expand(ops.unsqueeze(value, 0), (size, *value.shape)), 0, dim)
         )
+    # An argument that all examples share gets the sum of their gradients.
     return ops.sum(value, (place,)) if dim is None else move_dim(value, place, dim)
 
 

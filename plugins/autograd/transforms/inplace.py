@@ -98,6 +98,7 @@ def memories(value: Any) -> set[int]:
     if not isinstance(value, TensorBase):
         return set()
     if not value._keys & BIT:
+        # Without a storage object nothing else looks at the tensor's memory.
         return {id(value) if value._storage is None else id(value._storage)}
     handle = value._handle
     if isinstance(handle, Batched):
@@ -193,6 +194,7 @@ def align_tangent(level: DualLevel, tensor: Any, operator: Operator, places: tup
     value, tangent = primal_and_tangent(tensor, level)
     if tangent is None or value.layout.name != "strided":
         return
+    # The stride of a dim of size 1 is never used, and may be anything.
     steps = [s for s in zip(value.shape, value.stride(), tangent.stride(), strict=True) if s[0] > 1]
     # Elements that coincide in memory have no tangents of their own there.
     unlike = all(step for _, step, _ in steps) and any(step != other for _, step, other in steps)
@@ -246,6 +248,7 @@ def _widen(
     whole = _memory(root, wrappers, around)
     current = [primal_and_tangent(tensor, level)[1] for tensor in (root, *views)]
     parts = [whole, *(look(whole, *shape) for shape in shapes)]
+    # Where there is room around the root, its views may hold elements that the root does not cover.
     for part, old in zip(parts, current, strict=True) if any(around) else [(whole, current[0])]:
         if old is not None:
             part.copy_(old)
@@ -299,6 +302,7 @@ def _views(root: Tensor, operator: Operator) -> tuple[list[Any], list[tuple[Any,
     if root._storage is not None:  # otherwise it was never viewed
         views = [
             other
+            # Views are listed nowhere: the list would cost each view, and this is seldom needed.
             for other in gc.get_referrers(root)
             if isinstance(other, Tensor) and other._root is root and root_of(other) is root
         ]
@@ -343,6 +347,7 @@ def _as_it_is(tensor: Any, root: Any = None) -> Any:
 
 def _become(tensor: Tensor, wrapped: Any, level: Level, before: Any) -> None:
     """Let a tensor be wrapped at a level until that ends."""
+    # Weak: the level must not keep alive what the function has dropped.
     level.written.append((weakref.ref(tensor), before, tensor._keys))
     tensor._keys, tensor._spec, tensor._handle = wrapped._keys, wrapped._spec, wrapped._handle
     tensor._record = level
@@ -362,9 +367,11 @@ def restore(level: Level) -> None:
         tensor._keys, tensor._spec, tensor._handle = before._keys | keys, before._spec, before._handle
         tensor._record = before._record
         view = _view(tensor)
+        # While the level ran, views pointed to what stood in for their roots.
         if view is not None:
             view.root = roots.get(id(view.root), view.root)
         if isinstance(inside, Batched) and level.size:
+            # Undoing the wrapping is no operation of the program.
             with recording(False):
                 tensor.copy_(ops.detach(ops.select(inside.value, inside.dim, 0)))
         del level.written[0]

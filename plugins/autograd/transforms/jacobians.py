@@ -81,6 +81,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     variables = [variable(value, outer) for value in values]
     # Under no_grad the result is a constant for all that is further out.
     nested = STATE.enabled() and (is_differentiating() or any(not v.bare.is_leaf for v in variables))
+    # As in PyTorch, `vjp` differentiates under `no_grad`, too.
     with differentiating(), recording(True):
         result = func(*unflatten(shape, [v.tensor for v in variables]))
     output, aux = result_and_aux("vjp", result, has_aux)
@@ -99,6 +100,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         )
         return unflatten(shape, _products(outputs, variables, flat, create))
 
+    # A history would lead to variables that the caller cannot reach, and would keep the graph alive.
     seen = unflatten(output_shape, [o if nested else without_history(o) for o in outputs])
     if not has_aux:
         return seen, multiply
@@ -158,6 +160,7 @@ def jvp(
             raise errors.GradientError(
                 f"jvp: a tangent has shape {list(direction.shape)}, and its primal {list(value.shape)}"
             )
+    # Not a block: `leave_dual` must come after the results were opened, which need the level open.
     level = enter_dual()
     level.given += directions
     try:
@@ -417,6 +420,8 @@ def jacfwd(
         _expect_tensors("jacfwd", "the arguments", inputs)
         _expect_real("jacfwd", "inputs", inputs)
         _expect_strided("jacfwd", inputs)
+        # The mapped function returns tangents alone; the value is the same for all directions and is noted
+        # aside.
         seen: dict[str, Any] = {}
 
         def push(*directions: Any) -> list[Any]:
@@ -438,6 +443,7 @@ def jacfwd(
             blocks, start = [], 0
             for value in inputs:
                 size = value.numel()
+                # Rows are directions, that is elements of the argument, whose dims a Jacobian has last.
                 block = ops.movedim(column[start : start + size], 0, -1)
                 blocks.append(ops.reshape(block, (*column.shape[1:], *value.shape)))
                 start += size
@@ -459,4 +465,5 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
+    # The gradient of a scalar takes one reverse pass; forward mode over it needs no second graph.
     return jacfwd(jacrev(func, argnums), argnums)

@@ -137,6 +137,8 @@ class TransformLayer(Layer):
                     return one_by_one(
                         mapped, operator, form, args
                     )  # it looks at values, which each example has
+            # `vmap` would refuse the write, but this function does not know that it is mapped: see Note
+            # [Tangents of memory].
             if level.implicit and form == "inplace" and unwrap(args[0], level)[1] is None:
                 spread(level, args[0], operator)
             try:
@@ -152,6 +154,7 @@ class TransformLayer(Layer):
             except (NoRuleError, errors.HiddenValuesError, errors.DataDependentError):
                 # No rule for these arguments, or a composite that looks at values, which each example has.
                 return self.unsupported(entry, args)
+            # A number of the function has the hidden dim inside, and then promotes like a tensor with dims.
             promotes = form == "functional" and (definition.kind == "pointwise" or operator.name == "cat")
             return _as_seen(entry, result) if promotes else result
 
@@ -237,6 +240,7 @@ def _parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     composite = entry.operator.registry.composite_on(entry.operator.name, entry.keys)
     assert composite is not None  # checked before
     if entry.form == "inplace":
+        # What is recorded of the parts may save the old values, which the write changes.
         saved = STATE.enabled() and is_recorded_below(args)
         return args[0].copy_(composite(*(with_kept_target(args) if saved else args)))
     result = composite(*args)
@@ -372,6 +376,7 @@ def _stacked(level: Level, operator: Operator, results: list[Any]) -> Any:
 
 def _stack(level: Level, results: Sequence[Any]) -> Any:
     """Return the results of the examples as one tensor, of which levels further in may have tangents."""
+    # The one example of zeros was there to show the shape.
     if not level.size:
         return batched(ops.slice(ops.stack(list(results)), 0, 0, 0, 1), 0, level)
     inner = max(
@@ -396,6 +401,7 @@ def _changing(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     fresh = [
         r for r, p in zip(operator.definition.signature.returns, operator.returned, strict=True) if p < 0
     ]
+    # Numbers of examples cannot be joined into a tensor that the caller expects to be a number.
     if any(not returned.type.is_tensor for returned in fresh):
         raise errors.HiddenValuesError(
             f"vmap: {operator.name}() gives a Python value, and there would be another one for each example"

@@ -333,6 +333,7 @@ def _wrapped_spec(spec: TensorSpec) -> TensorSpec:
     """Return the spec of wrapped tensors for the spec of the inner tensors."""
     if isinstance(spec.backend, BatchedBackend):
         return spec  # a level further out maps over the tensor, too
+    # One wrapped spec for each inner one: identity of specs is a test of the hot path.
     wrapped = _SPECS.get(spec)
     if wrapped is None:
         backend = BatchedBackend(spec.backend)
@@ -477,6 +478,7 @@ def move_dim(tensor: Tensor, source: int, destination: int) -> Any:
     """Return a tensor with one dim in another place."""
     order = [dim for dim in range(tensor.ndim) if dim != source % tensor.ndim]
     order.insert(destination % tensor.ndim, source % tensor.ndim)
+    # Nearly always the dim is in its place; a permutation would be one more call, and one more node.
     return tensor if order == sorted(order) else ops.permute(tensor, order)
 
 

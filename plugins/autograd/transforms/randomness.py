@@ -74,6 +74,7 @@ class Randomness(DrawHandler):
         defaults = default_states()
         results = []
         for number in range(self.level.size):
+            # The first example draws as one call would, so that the generator ends up as after one call, too.
             if number and self.randomness == "same":
                 set_default_states(defaults)
                 for generator, state in zip(generators, states, strict=True):

@@ -96,6 +96,7 @@ def open_value(value: Any, outer: Levels, inner: Levels) -> Any:
                 open_value(handle.tangent, outer, rest),
                 partial(_with_tangent, level),
             )
+        # Hidden dims of levels further out come first, so this one follows them.
         opened = open_value(move_dim(value._handle.value, value._handle.dim, 0), outer, rest)
         hidden = _mapped(outer)
         return _map(opened, lambda raw: batched(raw, hidden, level))
@@ -109,6 +110,7 @@ def open_value(value: Any, outer: Levels, inner: Levels) -> Any:
         return Pair(open_value(value._handle.value, rest, ()), open_value(value._handle.tangent, rest, ()))
     inside, dim = unwrap(value, level)
     if dim is None:
+        # All leaves get the dim, so that their products and sums line up.
         return open_value(ops.expand(ops.unsqueeze(inside, 0), (level.size, *inside.shape)), rest, ())
     return open_value(move_dim(inside, dim, 0), rest, ())
 
@@ -197,6 +199,8 @@ def variable(value: Any, outer: Levels) -> Variable:
     while isinstance(first, Pair):
         first = first.value
     if STATE.enabled() and has_history(first):
+        # A node of its own: gradients of this function stop here, and an outer derivative goes on through the
+        # clone.
         with recording(True):
             bare = ops.clone(first)
     else:
@@ -205,6 +209,7 @@ def variable(value: Any, outer: Levels) -> Variable:
         bare.requires_grad = True
 
     def put(node: Any) -> Any:
+        # Only the innermost value is differentiated by; tangents come along as they are.
         return Pair(put(node.value), node.tangent) if isinstance(node, Pair) else bare
 
     return Variable(close_value(put(tree), outer, ()), bare, tuple(outer))
@@ -261,6 +266,7 @@ def products(v: Any, c: Any, bare: Sequence[Any], create_graph: bool) -> list[An
         return [Pair(value, _sum(*parts)) for value, *parts in zip(values, *mixed, strict=True)]
     if v is None or c is None or not has_history(v):
         return [None] * len(bare)
+    # Several products and outputs walk the same graph, so it is kept.
     return list(autograd_grad(v, bare, c, retain_graph=True, create_graph=create_graph, allow_unused=True))
 
 

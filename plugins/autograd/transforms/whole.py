@@ -89,6 +89,7 @@ def record_whole(level: Level, operator: Operator, rule: GradientRule, args: tup
     call = _Call(operator, rule, level.size, [dim for _, dim in pairs], shape)
     inside = [inside for inside, _ in pairs]
     function = _function_of(rule.node_name)
+    # `apply` hands wrapped tensors to the levels further out; without any, `run` spares that search.
     further = any(isinstance(value, TensorBase) and value._keys & BIT for value in inside)
     results = function.apply(call, *inside) if further else run(function, (call, *inside))[0]
     return unflatten(call.results, _wrapped(results, call.result_dims, level))
@@ -227,6 +228,7 @@ class _Whole(Function):
             return _Place(len(tensors) - 1, dim)
 
         args: tuple[Any, ...] = ()
+        # Facts are those that the operator sees: the shape without the hidden dim.
         if any(kind == FACT for kind, _, _ in plan.slots):
             with running(call.size) as level:
                 args = call.arguments(leaves, level)
@@ -244,6 +246,7 @@ class _Whole(Function):
                 slots.append(kept if call.is_list(position) else kept[0])
         ctx.whole = _Saved(call, plan, slots, [_seen(*pair) for pair in zip(leaves, call.dims, strict=True)])
         ctx.save_for_backward(*tensors)
+        # A formula handles None in its own way, without tensors of zeros.
         ctx.set_materialize_grads(False)
         if not rule.takes_all:  # the formulas take the gradient of the first result only
             ctx.mark_non_differentiable(*[value for value in output[1:] if isinstance(value, TensorBase)])
@@ -273,6 +276,7 @@ class _Whole(Function):
                 shape, spec = whole.facts[number]
                 fitted = fit(gradient, shape, spec, call, number)
                 inside, hidden = unwrap(fitted, level)
+                # What all examples share gets the sum of their gradients.
                 result.append(as_argument(inside, hidden, dim, call.size))
         return tuple(result)
 
@@ -292,6 +296,7 @@ def _opened(value: Any, level: Level) -> tuple[Any, int | None]:
     inside, dim = unwrap(value, level)
     if dim is not None or not isinstance(value, TensorBase):
         return inside, dim
+    # A copy: each example must have its own elements, should the function write to the result.
     return ops.clone(ops.expand(ops.unsqueeze(inside, 0), (level.size, *inside.shape))), 0
 
 

@@ -94,6 +94,7 @@ def align(level: Level, args: Sequence[Any]) -> list[Any]:
     aligned = []
     for value in args:
         inside, hidden = hidden_dim_first(value, level)
+        # Broadcasting lines up from the right: without these ones the hidden dim would meet a visible one.
         if hidden and value.ndim < ndim:
             shape = tuple(inside.shape)
             inside = ops.reshape(inside, (shape[0],) + (1,) * (ndim - value.ndim) + shape[1:])
@@ -163,10 +164,12 @@ def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         shifted = behind(dim, ndim) if isinstance(dim, int) else tuple(behind(d, ndim) for d in dim)
     rest = list(args[1:])
     rest[position - 1] = shifted
+    # The dim that was put in has to go again.
     if ndim == 0 and "keepdim" in operator.positions:
         rest[operator.positions["keepdim"] - 1] = False
     result = operator.overload().dispatch((inside, *rest))
     if isinstance(result, TensorBase):
+        # `argmax` with keepdim saw the dims as one, and the function expects a one for each.
         if everything and result.ndim == 2 and ndim > 1:
             result = ops.reshape(result, (inside.shape[0],) + (1,) * ndim)
         return batched(result, 0, level)

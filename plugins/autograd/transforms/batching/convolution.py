@@ -42,6 +42,7 @@ def convolution(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     if not differ:
         inside, hidden = hidden_dim_first(x, level)
         if hidden:
+            # The bias is added at the end, since it may differ by example.
             result = convolve((ops.reshape(inside, joined_shape(inside)), filters, None, *options))
             result = ops.reshape(result, (level.size, x.shape[0], *result.shape[1:]))
             y = batched(result, 0, level)
@@ -75,6 +76,7 @@ def gradient_of_filters(level: Level, operator: Operator, args: tuple[Any, ...])
         raise NoRuleError
     parts = []
     for inside in all_first(level, [x, gradient]):
+        # (examples, batch, channels, ...) -> (batch, examples * channels, ...)
         turned = ops.transpose(inside, 0, 1)
         parts.append(ops.reshape(turned, _channels(turned)))
     whole = (size[0] * level.size, *size[1:])

@@ -67,6 +67,7 @@ class _Places:
 
     def inside(self, level: Level) -> list[Any]:
         """Return the unwrapped indices, with the index of the examples first."""
+        # The examples are one more dim with an index, by which each chooses itself.
         numbers = ops.arange(level.size, device=next(i.device for i in self.indices if i is not None))
         result: list[Any] = [ops.reshape(numbers, (level.size, *(1,) * self.ndim))]
         for index in self.indices:
@@ -84,6 +85,8 @@ class _Places:
 
         The inner result has the hidden dim, the indexed dims, and all other dims.
         """
+        # The examples' index at the front makes the indexed dims come first inside, as NumPy has it; the
+        # function expects that only if its own indices are apart or begin at dim 0.
         if not self.together or not self.first:
             return None
         chosen = list(range(1, 1 + self.ndim))
@@ -108,6 +111,7 @@ def index_put(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Write elements of every example."""
     x, indices, values, accumulate = args
     (whole,) = all_first(level, [x])
+    # A mask that differs by example chooses other counts, but writing one number needs no count.
     if len(indices) == 1 and values.ndim == 0 and not accumulate and indices[0].dtype.name == "bool":
         mask = indices[0]
         for _ in range(x.ndim - mask.ndim):

@@ -126,6 +126,8 @@ def as_strided_scatter(level: Level, operator: Operator, args: tuple[Any, ...]) 
     within = start >= 0 and min((*stride, 0)) >= 0 and last < count and all(length > 0 for length in size)
     if len(size) != len(stride) or tuple(src.shape) != tuple(size) or src.dtype is not x.dtype or 0 in size:
         raise NoRuleError  # refused, in the words of the operator, or nothing to replace: one by one
+    # An example's places are counted as if it were separate memory, which says nothing if its elements are
+    # apart.
     if not within or not (ops.select(inside, 0, 0) if hidden else inside).is_contiguous():
         raise errors.UnsupportedError(
             f"vmap: as_strided_scatter() of shape {list(x.shape)}: sizes {list(size)}, strides {list(stride)} and "
@@ -186,6 +188,7 @@ def as_strided(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
             inside = ops.copy_(ops.as_strided(memory, tuple(inside.shape), (apart, *own), 0), inside)
             start -= begin
         elif apart <= last - begin and STATE.enabled() and is_recorded_below(inside):
+            # All places one by one: slow, but only recorded examples that lie between each other come here.
             positions, everywhere = _places(x.shape, own), _places(inside.shape, inside.stride())
             if set(_places(size, stride, start - begin)) - set(positions) or len(set(everywhere)) < len(
                 everywhere
