@@ -86,6 +86,7 @@ def _set_requires_grad(self: Any, value: bool) -> None:
         leaf_record(self)
         self._keys |= STATE.bit
     else:
+        # The record stays: `.grad` and hooks are there again if the tensor requires a gradient once more.
         self._keys &= ~STATE.bit
         if self._record is not None and self._record.node is not None:
             # Calls recorded before lead to the old end, whose gradient is hidden now.
@@ -279,6 +280,7 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
+    # Nearly no program overrides `backward`: the checks of `tt.autograd.backward` for that are skipped.
     run: Callable[..., None] = start_pass
     if listening():
         run = run_backward

@@ -163,6 +163,7 @@ class ContextRule:
 
     def __call__(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Handle a call of the operator."""
+        # A counter of the process first: while it is zero, no call looks at thread-local state.
         if STATE.switched_off != 0 and not STATE.enabled():
             return entry.call_below(args)
         if self.form == "inplace":
@@ -192,6 +193,7 @@ class ContextRule:
             node.shape, node.spec = result._handle.shape, result._spec
         else:
             results = result if isinstance(result, tuple | list) else (result,)
+            # Nodes number their results one by one; `apply` puts the lists together again.
             if self.mixed:
                 node.result_lengths = tuple(len(r) if isinstance(r, tuple | list) else -1 for r in results)
                 results = [t for r in results for t in (r if isinstance(r, tuple | list) else (r,))]
@@ -202,6 +204,7 @@ class ContextRule:
         if self.setup_context is not None:
             self._save(context, args, result)
             context._saved.seal(results)
+        # After `setup_context`, which may name results that have no gradient.
         for number, tensor in enumerate(results):
             if not isinstance(tensor, TensorBase) or not STATE.floating >> tensor._spec.code & 1:
                 continue

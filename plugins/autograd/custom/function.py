@@ -136,6 +136,7 @@ class FunctionNode(FunctionCtx, Node):
             returned = self.function._backward_of()(self, *arguments)
         if not isinstance(returned, tuple | list):
             returned = (returned,)
+        # PyTorch takes further Nones, too: programs have one for `ctx`, or for arguments that they dropped.
         if len(returned) > self.count and all(value is None for value in returned[self.count :]):
             returned = returned[: self.count]
         if len(returned) != self.count:
@@ -190,6 +191,7 @@ class Function:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        # A class for each function: programs look at `type(x.grad_fn).__name__`, as in PyTorch.
         cls._node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {"function": cls})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -262,6 +264,7 @@ class Function:
                 f"takes no keyword arguments, and got {', '.join(kwargs)}",
                 hint="give them by position, or write forward without ctx and a setup_context",
             )
+        # `getattr_static`, as plain access unwraps a staticmethod, and then nothing tells it from a method.
         for method in ("forward", "backward"):
             if not isinstance(inspect.getattr_static(cls, method), staticmethod | classmethod):
                 raise errors.GradientError(
@@ -301,6 +304,7 @@ def run(cls: type[Function], args: tuple[Any, ...]) -> tuple[Any, FunctionNode]:
         node, number = edge(args[position]) if needy else (None, 0)
         nodes.append(node)
         numbers.append(number)
+    # Also where nothing is recorded: `forward` always gets a context.
     ctx = start(cls._node_class.__new__(cls._node_class), tuple(nodes), tuple(numbers))
     ctx.tensors, ctx.count = tensors, len(args)
     ctx._saved = SavedTensors(ctx.name())
@@ -328,9 +332,11 @@ def _is_in(value: Any, tensors: Sequence[Any]) -> bool:
 
 def _result(ctx: FunctionNode, value: Any, args: tuple[Any, ...], recorded: bool) -> Any:
     """Return a result as a tensor that can get its own history, or that has none; see Note [Results that are views]."""
+    # An argument that was changed in place stays itself and gets the new history.
     if _is_in(value, ctx._dirty):
         return value
     differentiable = recorded and _has_gradient(ctx, value)
+    # An argument that is returned as it is keeps its own history; what leaves is an alias with the node.
     if _is_in(value, args):
         result = same_kind(alias(value, STATE.bit), value)
         if not value._keys & STATE.bit:
@@ -383,6 +389,7 @@ def _record(ctx: FunctionNode, results: list[Any], found: Sequence[Any], args: t
             value._root = original if original._root is None else original._root
             record.view = ViewMeta(value._root, ctx, (), 0, version_of(value))
     _hold_views(ctx, results, found)
+    # Last: a saved result is recognized among the final ones, and its alias must not lead back to the node.
     ctx._saved.seal([o if _is_in(o, ctx._dirty) else r for o, r in zip(found, results, strict=True)])
 
 
@@ -403,6 +410,7 @@ def _rebase(ctx: FunctionNode, target: Any, number: int, args: tuple[Any, ...]) 
         raise errors.InplaceError(
             f"{ctx.name()}: a view can be marked as dirty only if it is the only result, and there are {ctx.outputs}"
         )
+    # `rebase` would make the tensor result 0 of the node.
     if number:
         attach(target, ctx, number)
     elif root is target:
@@ -436,6 +444,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *gradients: Any) -> Any:
+        # Noted before recording is switched off: only a recorded pass could differentiate the results.
         enabled = STATE.enabled()
         with recording(False):
             returned = backward(ctx, *gradients)

@@ -44,6 +44,7 @@ def note_origin(node: Node) -> None:
     while frames and frames[-1].filename.startswith(PACKAGE):
         frames.pop()  # frames inside tt do not help the user
     node.metadata[ORIGIN] = frames.format()
+    # A node that is made in a backward pass: the error of a second derivative names both calls.
     if _RUNNING.nodes:
         node.metadata[PARENT] = _RUNNING.nodes[-1]
 

@@ -182,6 +182,7 @@ def _kept(tensors: Sequence[Any]) -> Callable[[], Sequence[Any]]:
     if any(tensor._keys & WRAPPED for tensor in tensors):
         kept = list(tensors)
         return lambda: kept
+    # A node is made only if an argument requires a gradient, and none of the function's may.
     anchor = ops.empty((0,))
     anchor.requires_grad = True
     node = _Arguments.apply(anchor, *tensors).grad_fn
@@ -232,11 +233,13 @@ class Frame:
     def pack(self, tensor: Tensor) -> Holder:
         """Return a holder that replaces a tensor."""
         holder = Holder(_facts(tensor))
+        # Weak: a holder whose part of the graph is gone needs no value in the second run.
         self._holders.append(weakref.ref(holder))
         return holder
 
     def unpack(self, holder: Holder) -> Any:
         """Return the tensor of a holder, computing all of them again if it is not there."""
+        # Two backward passes in two threads may ask for the first value at once.
         with self._lock:
             if holder.tensor is None:
                 try:
@@ -245,6 +248,8 @@ class Frame:
                     if self._logs is None:
                         raise
                     raise errors.CheckpointError(f"{error}\n{both_runs(*self._logs)}") from error
+            # Each value is handed out once, so that its memory is free when its node has run; a kept graph
+            # computes again.
             tensor, holder.tensor = holder.tensor, None
         return tensor
 
@@ -269,10 +274,12 @@ class Frame:
                     )
                 holder.tensor = tensor
             if self._early_stop and count == len(self._holders):
+                # An exception is the only way out of a function that is not ours.
                 raise _AllThere
             return _without_history(tensor)  # for a backward pass that the function runs in itself
 
         try:
+            # Backward passes run with recording off, and without a graph nothing would be saved.
             with recording(True), saved_tensors_hooks(keep, lambda kept: kept):
                 self._again()
         except _AllThere:
@@ -304,6 +311,7 @@ class _RandomState:
     @contextmanager
     def again(self) -> Iterator[None]:
         """Draw the same random numbers again, and restore the generators afterwards."""
+        # The second run must not move on the generators that the program draws from.
         before = _RandomState(self._generators)
         self._restore()
         try:
@@ -391,6 +399,7 @@ def checkpoint(
         raise errors.ValueRangeError(f"checkpoint(): {refused} needs use_reentrant=False")
     if determinism_check not in ("default", "none"):
         raise errors.ValueRangeError(f"determinism_check is 'default' or 'none', not {determinism_check!r}")
+    # Nothing is saved then, so there is nothing to replace.
     if not STATE.enabled():
         return function(*args, **kwargs)
     logs = None
@@ -399,6 +408,7 @@ def checkpoint(
             raise errors.ValueRangeError("checkpoint(): debug=True does not go together with context_fn")
         logs = OperatorLog(), OperatorLog()
     first, second = context_fn() if logs is None else logs
+    # The backward pass may run elsewhere: under another default device, other modes, or in another thread.
     device, ambient = get_default_device(), ambient_of(DISPATCH.ambient_here())
     state = _RandomState([*args, *kwargs.values()]) if preserve_rng_state else None
     names = list(kwargs)
@@ -408,6 +418,7 @@ def checkpoint(
         if isinstance(value, TensorBase):
             positions.append(position)
             tensors.append(value)
+            # Only `_kept` holds the tensors: with their versions, and through hooks of outer checkpoints.
             inputs[position] = None
     within = _SETTINGS.within
     arguments = _kept(tensors)

@@ -29,6 +29,7 @@ def _tuple_of(value: Any, what: str, function: str) -> tuple[tuple[Any, ...], bo
 
 def _leaves(inputs: Sequence[Any], create_graph: bool) -> tuple[Any, ...]:
     """Return the inputs as places in their own graph."""
+    # A view has a node of its own: gradients stop there, and an outer derivative goes on through it.
     return tuple(v.view_as(v) if create_graph and v.requires_grad else _leaf(v) for v in inputs)
 
 
@@ -66,6 +67,7 @@ def _grads(
     function: str,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return gradients; zeros, or an error with `strict`, for what does not depend on an input."""
+    # The engine refuses outputs without history; their part of the gradient is zero.
     moving = [(o, g) for o, g in zip(outputs, v or [None] * len(outputs), strict=True) if o.requires_grad]
     if strict and len(moving) < len(outputs):
         raise errors.GradientError(f"{function}: a result does not depend on the inputs, and strict=True")
@@ -136,6 +138,7 @@ def _jvp(
     function: str,
 ) -> tuple[Any, ...]:
     """Return the product of the Jacobian with a vector by two backward passes."""
+    # Zeros, as any value would do: the first pass is linear in them, and the second differentiates by them.
     dummies = tuple(ops.zeros_like(o.detach()).requires_grad_() for o in outputs)
     with recording(True):
         reverse = _grads(outputs, leaves, dummies, True, strict, function)
@@ -300,6 +303,7 @@ def hessian(
             from tt.plugins.autograd.transforms.functional import grad as gradient_of
 
             numbers = tuple(range(len(values)))
+            # `grad` takes scalars only, and a result of one element may have dims.
             return gradient_of(lambda *v: func(*v).reshape(()), numbers)(*values)
         return _grads([output], values, None, True, strict, "hessian")
 

@@ -198,9 +198,11 @@ class _Second(TTDispatchMode):
             )
         if entry is _AGAIN:
             return func(*args, **kwargs)
+        # For the state of the generator: operators that follow must draw what they drew in the first run.
         if "random" in func.operator.definition.tags:
             func(*args, **kwargs)
         result = _each(entry, lambda one: one.tensor(self._may_have_changed), _Kept)
+        # The memory of a kept result is free as soon as the second run has it.
         kept[number] = _USED
         return result
 

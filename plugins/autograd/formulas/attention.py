@@ -24,6 +24,7 @@ def to_added(
     g, query, key, value, output = (t.to(logsumexp.dtype) for t in (g, query, key, value, output))
     scores = ops.matmul(query * scale, ops.transpose(key, -2, -1)) + mask
     total = ops.unsqueeze(logsumexp, -1)
+    # A row in which all is masked has the sum -inf: against +inf its weights are 0, not NaN.
     weights = ops.exp(scores - ops.where.default(ops.ne(total, -inf), total, inf))
     slopes = ops.matmul(g, ops.transpose(value, -2, -1)) - ops.sum.dim(g * output, (-1,), True)
     slopes = weights * (slopes if to_sums is None else slopes + ops.unsqueeze(to_sums, -1))

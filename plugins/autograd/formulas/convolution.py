@@ -57,6 +57,7 @@ def transposed(
     """Return the transpose of the convolution of an input of the given sizes."""
     count = w.ndim - 2
     hops, pads, gaps = each(stride, count), each(padding, count), each(dilation, count)
+    # Several inputs have the same output size where the stride is above 1; this much was cut off.
     more = [
         size - ((rows - 1) * hop - 2 * pad + gap * (width - 1) + 1)
         for size, rows, hop, pad, gap, width in zip(

@@ -38,6 +38,7 @@ def svd_A(gs: Sequence[Tensor | None], A_shape: Sequence[int], U: Tensor, S: Ten
     inner: Any = None if gS is None else ops.unsqueeze(gS, -1) * eye
     if gU is not None or gVh is not None:
         squares = S * S
+        # The ones of `eye` keep the diagonal from a division by zero; the numerator is zero there.
         E = ops.unsqueeze(squares, -2) - ops.unsqueeze(squares, -1) + eye
         if gU is not None:
             product = ops.matmul(adjoint(U), gU)
@@ -49,6 +50,7 @@ def svd_A(gs: Sequence[Tensor | None], A_shape: Sequence[int], U: Tensor, S: Ten
             check_phase("svd", _turned(gU, U, -2), _turned(gVh, Vh, -1))
             inner = inner + ops.unsqueeze(_phase(gU, gVh, U, Vh) / S, -1) * eye * 1j
     gA = ops.matmul(ops.matmul(U, inner.to(U.dtype)), Vh)
+    # A square U spans the whole space: nothing lies outside.
     if gU is not None and U.shape[-2] > k:
         outside = gU / ops.unsqueeze(S, -2).to(U.dtype)
         gA = gA + ops.matmul(outside - ops.matmul(U, ops.matmul(adjoint(U), outside)), Vh)
@@ -80,6 +82,7 @@ def check_phase(name: str, *turned: Any) -> None:
     total = parts[0]
     for part in parts[1:]:
         total = total - part
+    # PyTorch's absolute tolerance: what rounding leaves stays below it.
     if any_true(ops.abs(ops.detach(total)) > 1e-2):
         raise errors.GradientError(
             f"{name}_backward: the phase of complex singular vectors or eigenvectors is not determined, and the loss "
@@ -121,6 +124,7 @@ def eigh_A(gs: Sequence[Tensor | None], eigenvalues: Tensor, eigenvectors: Tenso
         if V.dtype.is_complex:
             check_phase("linalg_eigh", ops.imag(ops.diagonal(product, 0, -2, -1)))
         E = ops.unsqueeze(L, -2) - ops.unsqueeze(L, -1) + eye
+        # Half of the skew part: of a Hermitian A each pair of elements is one variable.
         inner = _plus(inner, (product - adjoint(product)) * 0.5 * (1 - eye) / E)
     return ops.matmul(ops.matmul(V, inner.to(V.dtype)), adjoint(V))
 
@@ -138,6 +142,7 @@ def eig_A(gs: Sequence[Tensor | None], eigenvalues: Tensor, eigenvectors: Tensor
         across = product - ops.matmul(adjoint(V), V * ops.unsqueeze(ops.real(along), -2).to(V.dtype))
         E = ops.unsqueeze(L, -2) - ops.unsqueeze(L, -1)
         inner = _plus(inner, across * (1 - eye) / (conj(E) + eye))
+    # A solution, as V is not unitary: only normal matrices have orthogonal eigenvectors.
     return ops.linalg_solve(adjoint(V), ops.matmul(inner, adjoint(V)))
 
 
@@ -162,6 +167,7 @@ def lobpcg_A(
     V, k = eigenvectors, eigenvalues.shape[-1]
     grad: Any = None if gL is None else ops.matmul(V * ops.unsqueeze(gL, -2), adjoint(V))
     if gV is not None:
+        # All pairs, in O(n^3): the pseudoinverse needs those that the iteration did not look for.
         L, U = ops.linalg_eigh((A + adjoint(A)) / 2)
         if largest is None or largest:
             L, U = ops.flip(L, (-1,)), ops.flip(U, (-1,))
@@ -170,6 +176,7 @@ def lobpcg_A(
         # The eigenvectors of A may have other signs than those that were found.
         along = ops.matmul(adjoint(U), gV) * (1 - own) / apart
         grad = _plus(grad, ops.matmul(ops.matmul(U, along), adjoint(V)))
+    # A is symmetric, so only the symmetric part of the gradient says something.
     return (grad + adjoint(grad)) / 2
 
 
@@ -210,6 +217,7 @@ def qr_A(gs: Sequence[Tensor | None], A: Tensor, Q: Tensor, R: Tensor, mode: str
 
 def _qr_tall(gQ: Tensor, gR: Tensor, Q: Tensor, R: Tensor) -> Tensor:
     inner = ops.triu(ops.matmul(gR, adjoint(R)) - ops.matmul(adjoint(Q), gQ))
+    # The lower triangle mirrors the upper one: Q^H dQ is skew, which leaves half of the elements free.
     both = inner + adjoint(ops.triu(inner, 1))
     if both.dtype.is_complex:  # the diagonal of R is real
         eye = ops.eye(R.shape[-1], dtype=both.dtype, device=both.device)
@@ -235,6 +243,7 @@ def lu_A(g: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """
     m, n = LU.shape[-2:]
     k = min(m, n)
+    # Pivots are constant between exchanges of rows, so P is a constant of the derivative.
     P = ops.lu_unpack(LU, pivots, False, True)[0]
     gL, gU = ops.tril(ops.narrow(g, -1, 0, k), -1), ops.triu(ops.narrow(g, -2, 0, k))
     square = ops.narrow(ops.narrow(LU, -2, 0, k), -1, 0, k)
@@ -278,8 +287,10 @@ def triangular_A(
     g: Tensor, A: Tensor, result: Tensor, upper: bool, left: bool, unitriangular: bool
 ) -> Tensor:
     """-(A^-H g) X^H in the triangle that is read."""
+    # The adjoint of an upper triangle is a lower one.
     gB = ops.linalg_solve_triangular(adjoint(A), g, upper=not upper, left=left, unitriangular=unitriangular)
     full = -ops.matmul(gB, adjoint(result)) if left else -ops.matmul(adjoint(result), gB)
+    # A diagonal of ones is not read, so it gets no gradient.
     return ops.triu(full, int(unitriangular)) if upper else ops.tril(full, -int(unitriangular))
 
 
@@ -299,6 +310,7 @@ def lstsq_parts(
     if vector:
         gX = None if gX is None else ops.unsqueeze(gX, -1)
         B, solution = ops.unsqueeze(B, -1), ops.unsqueeze(solution, -1)
+    # Residuals are empty unless A is tall and of full rank.
     if gr is None or not gr.numel():
         return gX, None, None, vector
     distance = ops.matmul(A, solution) - B
@@ -337,6 +349,7 @@ def det_A(g: Tensor, A: Tensor, result: Tensor) -> Any:
     """g det(A)^* A^-H; for a singular matrix the conjugate of its matrix of cofactors."""
     factor = ops.unsqueeze(ops.unsqueeze(g, -1), -1)
     eye = ops.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+    # Without a zero there is an inverse, and a solution costs a fraction of a singular value decomposition.
     if not any_true(ops.eq(ops.detach(result), 0)):
         return factor * ops.linalg_solve(adjoint(A), conj(ops.unsqueeze(ops.unsqueeze(result, -1), -1)) * eye)
     # With A = U S Vh the cofactors are det(U) det(Vh) U C Vh; C[i, i] is the product of the other singular values.

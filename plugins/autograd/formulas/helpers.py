@@ -68,6 +68,7 @@ def normal_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     if dim is None or (not isinstance(dim, int) and not len(dim)):
         return tuple(range(ndim))
     dims = (dim,) if isinstance(dim, int) else dim
+    # A number may be reduced over dim 0 or -1, which it does not have.
     return tuple(sorted(d % ndim for d in dims)) if ndim else ()
 
 

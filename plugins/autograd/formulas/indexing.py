@@ -40,6 +40,7 @@ def gather_self(g: Tensor, self_shape: Sequence[int], dim: int, index: Tensor, s
 def sparse_elements(g: Tensor, shape: Sequence[int], dim: int, index: Any) -> Any:
     """Return g as a sparse tensor with its elements where they were read, some several times."""
     index = ops._to_copy(index, dtype=to_dtype("int64")) if index.dtype.name != "int64" else index
+    # In the other dims each element was read at its own position.
     indices = [
         index
         if d == dim % len(shape)

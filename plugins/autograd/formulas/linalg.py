@@ -56,6 +56,7 @@ def linear_input(g: Tensor, weight: Tensor) -> Any:
 
 def linear_weight(g: Tensor, input: Tensor, weight_shape: Sequence[int]) -> Tensor:
     """g^T input, conjugate, with all rows of the batch as one matrix."""
+    # The usual layer, written out: no reshape, one product.
     if len(weight_shape) == 2 == input.ndim:
         return ops.mm(ops.t(g), conj(input))
     rows = ops.reshape(input, (prod(input.shape[:-1]), input.shape[-1]))
@@ -82,6 +83,7 @@ d.of("mm", self=lambda g, mat2: ops.mm(g, adjoint(mat2)), mat2=lambda g, self: o
 d.of("bmm", self=lambda g, mat2: ops.bmm(g, adjoint(mat2)), mat2=lambda g, self: ops.bmm(adjoint(self), g))
 d.of("linear", input=linear_input, weight=linear_weight, bias=linear_bias)
 d.of("mv", self=lambda g, vec: ops.unsqueeze(g, -1) * conj(vec), vec=lambda g, self: ops.mv(adjoint(self), g))
+# Products with vectors promote nothing, and the vectors may be narrower than g.
 d.of("outer", self=lambda g, vec2: ops.mv(g, conj(vec2).to(g.dtype)),
      vec2=lambda g, self: ops.mv(ops.t(g), conj(self).to(g.dtype)))  # fmt: skip
 d.of("dot", self=lambda g, tensor: g * conj(tensor), tensor=lambda g, self: g * conj(self))
@@ -118,12 +120,14 @@ def distance(g: Tensor, x1: Tensor, x2: Tensor, p: Any, result: Tensor) -> tuple
     elif p == 1:
         slope = g * ops.sign(difference)
     elif p == inf:
+        # Elements that are farthest at once each get the whole of g, as in PyTorch.
         slope = g * ops.sign(difference) * ops.eq(ops.abs(difference), r)
     elif p == 2:
         # The difference as it is, not its sign and size: where it is 0, its slope counts in second derivatives.
         apart = ops.ne(r, 0)
         slope = ops.where.default(apart, g / ops.where.default(apart, r, 1.0), 0.0) * difference
     else:
+        # Below 2 the power has an infinite second derivative at 0; from 2 on only the root has a kink.
         apart = ops.ne(difference, 0) if p < 2 else ops.ne(r, 0)
         ratio = ops.abs(ops.where.default(apart, difference, 1.0)) / ops.where.default(apart, r, 1.0)
         slope = ops.where.default(apart, g * ops.sign(difference) * ops.pow(ratio, p - 1), 0.0)
@@ -153,6 +157,7 @@ def exponential_A(g: Tensor, A: Tensor) -> Tensor:
     n = A.shape[-1]
     turned = adjoint(A)
     top, low = ops.cat([turned, g], -1), ops.cat([ops.zeros_like(turned), turned], -1)
+    # The corner is the Fréchet derivative in direction g (R. Mathias, 1996); by A^H it is the adjoint map.
     return ops.narrow(ops.narrow(ops.linalg_matrix_exp(ops.cat([top, low], -2)), -2, 0, n), -1, n, n)
 
 

@@ -40,6 +40,7 @@ def nll_loss_input(
     if not classes:
         target = ops.reshape(target, ())  # it may have a dimension of one element
     counts = target != ignore_index
+    # `ignore_index` may lie outside of the classes, and is no index then.
     safe = ops.where(counts, target, 0).long()
     factor = counts.to(g.dtype)
     if weight is not None:
@@ -115,6 +116,7 @@ def bce_input(
     g: Tensor, input: Tensor, target: Tensor, weight: Any, size_average: Any, reduce: Any, reduction: str
 ) -> Tensor:
     """(input - target) / (input (1 - input)), where the denominator is at least 1e-12."""
+    # One kernel for the usual case: the general way below makes five temporaries.
     if weight is None and input.dtype is target.dtype is g.dtype:
         reduction = reduction_of(reduction, size_average, reduce)
         return ops._elementwise_loss_backward(g, input, target, "probability", reduction, 0.0)

@@ -80,6 +80,7 @@ def batch_norm(
     if g is not None:
         parts = ops._batch_norm_backward(g, input, weight, mean, var, training, eps)
         grads = wanted(parts, weight, bias)
+        # Mean and variance are arguments then, and may have a history of their own.
         if not training:
             square = 1 / (var + eps)
             scale = square if weight is None else weight * square

@@ -25,10 +25,13 @@ d.of("add", self=lambda g: g, other=lambda g, alpha: scaled(g, alpha))
 d.of("sub", self=lambda g: g, other=lambda g, alpha: -scaled(g, alpha))
 d.of("rsub", self=lambda g, alpha: -scaled(g, alpha), other=lambda g: g)
 d.of("mul", self=lambda g, other: g * conj(other), other=lambda g, self: g * conj(self))
+# Divided twice, not by the square, which overflows or underflows where the quotient does not.
 d.of(
     "div", self=lambda g, other: g / conj(other), other=lambda g, self, other: -g * conj(self / other / other)
 )
+# Rounded quotients are steps: flat wherever they have a derivative.
 d.of("div.mode", self=zero, other=zero)
+# remainder = self - other * floor(self / other), where the floor is constant.
 d.of(
     "remainder",
     self=lambda g: g,
@@ -45,6 +48,7 @@ d.of("reciprocal", self=lambda g, result: -g * conj(result * result))
 
 def pow_self(g: Tensor, self: Tensor, exponent: Any) -> Tensor:
     """exponent * self ** (exponent - 1); x ** 0 has the slope 0 also at 0."""
+    # At 0 the power with exponent -1 is infinite, and the product with the exponent 0 would be NaN.
     if not isinstance(exponent, Tensor):
         return zero(g) if exponent == 0 else g * conj(exponent * self ** (exponent - 1))
     return ops.where(exponent == 0, 0, g * conj(exponent * self ** (exponent - 1)))
@@ -59,6 +63,7 @@ def pow_exponent(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Any:
         )  # negative numbers have a complex logarithm
         return ops.where((self == 0) & (real >= 0), 0, g * conj(result * ops.log(base)))
     if self == 0:
+        # log(0) is -inf, which `math.log` refuses.
         return ops.where(real >= 0, 0, g * conj(result * -math.inf))
     if isinstance(self, complex) or exponent.dtype.is_complex:
         return g * conj(result * cmath.log(self))
@@ -73,6 +78,7 @@ d.of("rsqrt", self=lambda g, result: -0.5 * g * conj(result * result * result))
 # --- exponentials and logarithms -------------------------------------------------------------------------------
 
 d.of("exp", self=lambda g, result: g * conj(result))
+# exp(x) is the result plus 1: no second exponential.
 d.of("expm1", self=lambda g, result: g * (conj(result) + 1))
 d.of("log", self=lambda g, self: g / conj(self))
 d.of("log1p", self=lambda g, self: g / (conj(self) + 1))
@@ -112,6 +118,7 @@ d.of("conj", self=lambda g: conj(g))
 
 def bigger(g: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """Return the part of g that goes to `first` in maximum(first, second): half of it where both are equal."""
+    # As PyTorch shares it: the mean of the slopes on both sides.
     return ops.where(first == second, g / 2, ops.where(first < second, 0, g))
 
 
@@ -177,6 +184,7 @@ d.of(
     self=lambda g, self, max: ops.where(self <= max, g, 0),
     max=lambda g, self, max: ops.where(self > max, g, 0),
 )
+# What the second number did not get, so that the two always add up to g.
 d.of("fmax", self=lambda g, self, other: g - fmax_other(g, self, other), other=fmax_other)
 d.of("fmin", self=lambda g, self, other: g - fmin_other(g, self, other), other=fmin_other)
 
@@ -193,11 +201,13 @@ d.of(
 
 def copysign_self(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """g where the sign was kept, -g where it was changed, 0 at 0."""
+    # result / self is 1 or -1, whichever sign was taken.
     return ops.where(self == 0, 0, g * (result / self))
 
 
 d.of("copysign", self=copysign_self, other=zero)
 d.of("nextafter", self=lambda g, self, other: ops.where(self == other, 0, g), other=zero)
+# The mantissa is self * 2 ** -exponent; the exponent is constant between powers of two.
 d.of("frexp", self=lambda gs, exponent: None if gs[0] is None else ops.ldexp(gs[0], -exponent))
 d.of(
     "ldexp",
@@ -261,6 +271,7 @@ d.of(
 
 def per_square(numerator: Tensor, y: Tensor, x: Tensor) -> Tensor:
     """Return numerator / (x * x + y * y), and 0 at the origin."""
+    # By hypot, as the sum of squares overflows or underflows much earlier.
     length = ops.hypot(y, x)
     return ops.where(length == 0, 0, numerator / length / length)
 
@@ -270,6 +281,7 @@ d.of(
     self=lambda g, self, other: g * per_square(other, self, other),
     other=lambda g, self, other: -g * per_square(self, self, other),
 )
+# The quotients lie between -1 and 1; a product with g first might overflow.
 d.of(
     "hypot",
     self=lambda g, self, result: g * (self / result),
@@ -318,6 +330,7 @@ d.of("log10", self=lambda g, self: g / (conj(self) * math.log(10)))
 def acosh_self(g: Tensor, self: Tensor) -> Any:
     """1 / (sqrt(x - 1) sqrt(x + 1))."""
     if is_complex(self):
+        # The root of the product has another branch cut than the product of roots.
         return g * conj(ops.rsqrt(self - 1) * ops.rsqrt(self + 1))
     return g * ops.rsqrt(self * self - 1)
 
@@ -371,6 +384,8 @@ def sgn_self(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     if not is_complex(self):
         return zero(g)
     size = ops.abs(self)
+    # Replaced before the division: a NaN in the branch that is not taken would come back in second
+    # derivatives.
     origin = size == 0
     turned = g / ops.where(origin, 1, size)
     return ops.where(origin, 0, turned - ops.real(conj(result) * turned) * result)
@@ -486,6 +501,7 @@ d.of("logit", self=logit_self)
 
 def density(self: Any, other: Any) -> Any:
     """The derivative of igamma by other."""
+    # In logarithms: the power and the gamma function overflow before their quotient does.
     return ops.exp((self - 1) * ops.log(other) - other - ops.lgamma(self))
 
 

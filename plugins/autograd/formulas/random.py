@@ -33,6 +33,7 @@ d.of("_sample_dirichlet", self=sample_dirichlet_self)
 
 def native_dropout_input(g: Tensor, mask: Tensor, p: float, train: bool | None) -> Tensor:
     """Scale g as the elements were scaled."""
+    # With p = 1 all elements were dropped, and the quotient does not exist.
     scale = 1.0 if train is False else 1 / (1 - p) if p < 1 else 0.0
     return ops.native_dropout_backward(g, mask, scale)
 

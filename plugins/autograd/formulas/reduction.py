@@ -29,6 +29,7 @@ def logsumexp_self(g: Tensor, self: Tensor, result: Tensor, dim: Dims, keepdim: 
     return restore_dims(g, dim, keepdim, self.ndim) * conj(ops.exp(self - finite))
 
 
+# An expanded gradient takes no memory; whoever writes to it copies first.
 d.of("sum", self=lambda g, self_shape: ops.expand(g, self_shape))
 d.of("sum.dim", self=lambda g, self_shape, dim, keepdim: spread(g, self_shape, dim, keepdim))
 # Divided after the expansion, as PyTorch does: the gradient has memory of its own, so that it can be written.
@@ -55,6 +56,7 @@ def product_of_others(self: Any, dim: int) -> Any:
         return product_of_others(self.float(), dim).to(self.dtype)
     size = self.shape[dim]
     one = ops.ones_like(ops.slice(self, dim, 0, min(size, 1), 1))
+    # Exclusive products from both sides: O(n), and no division by zero.
     before = ops.cumprod(ops.cat([one, ops.slice(self, dim, 0, size - 1, 1)], dim), dim) if size else self
     behind = ops.cat([one, ops.flip(ops.slice(self, dim, 1, size, 1), (dim,))], dim) if size else self
     return before * ops.flip(ops.cumprod(behind, dim), (dim,))
@@ -73,6 +75,7 @@ def prod_dim_self(g: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bo
         return g
     g, result = restore_dims(g, dim, keepdim, self.ndim), restore_dims(result, dim, keepdim, self.ndim)
     self = cast(self, result.dtype)
+    # The quotient is one operation, the way around zeros about six.
     if any_true(self == 0) is not False:  # tensors without data may have some, too
         return g * conj(product_of_others(self, dim))
     return g * conj(result / self)
@@ -88,6 +91,7 @@ def var_self(g: Tensor, self: Tensor, dim: Dims, correction: Any, keepdim: bool)
     """2 (self - mean) / (n - correction)."""
     g = restore_dims(g, dim, keepdim, self.ndim)
     freedom = size_of(self.shape, dim) - (1 if correction is None else correction)
+    # A number is its own mean; by subtraction NaN stays NaN.
     centred = self - ops.mean.dim(self, normal_dims(dim, self.ndim), True) if self.ndim else self - self
     return g * (2 / freedom if freedom > 0 else math.nan) * centred
 
@@ -182,6 +186,7 @@ def vector_norm_self(
     """g (|x| / norm)^(ord - 1) in the direction of self; 0 where the norm is, or where the derivative is infinite."""
     g, result = restore_dims(g, dim, keepdim, self.ndim), restore_dims(result, dim, keepdim, self.ndim)
     if ord == 0:
+        # A count is flat; the product with g lets NaN and infinity show.
         return ops.zeros_like(self) * g
     if ord == 1:
         return g * direction(self)

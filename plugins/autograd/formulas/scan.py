@@ -30,6 +30,7 @@ def weighted_sum_from_here(g: Tensor, factor: Tensor, dim: int) -> Tensor:
     speak of twice as many places.
     """
     size = g.shape[dim]
+    # O(n log n) products instead of n, but log n operations on whole tensors instead of n.
     s, step = g, 1
     while step < size:
         later = ops.slice(s, dim, step, size, 1)

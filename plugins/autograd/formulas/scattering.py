@@ -24,6 +24,7 @@ def fitted(grad: Tensor, shape: Sequence[int]) -> Tensor:
     """Return the gradient of a source that is larger than the index: zeros where nothing was read."""
     if tuple(grad.shape) == tuple(shape):
         return grad
+    # The index covers a corner of the source, which is no slice of the flat order; so its places are listed.
     positions = ops.reshape(ops.arange.default(prod(shape), device=grad.device), tuple(shape))
     for dim, size in enumerate(grad.shape):
         positions = ops.slice(positions, dim, 0, size)
@@ -54,6 +55,7 @@ def counts_of(self: Tensor, dim: int, index: Tensor, include_self: bool) -> Tens
     """Return how many elements were reduced at each place, at least 1."""
     zeros = ops.zeros_like(self)
     written = ops.scatter_add(zeros, dim, index, ops.new_ones(self, tuple(index.shape)))
+    # At least 1, as this divides.
     return written + 1 if include_self else ops.where(ops.eq(written, 0), 1, written)
 
 
@@ -81,6 +83,7 @@ def product_src(
     zeros = ops.gather(
         ops.scatter_add(ops.zeros_like(self), dim, index, ops.where(zero, ones, 0)), dim, index
     )
+    # With a single zero at a place, the product of the others is finite and not result / value.
     only = ops.logical_and(zero, ops.eq(zeros, 1))
     others = ops.scatter_reduce(
         self, dim, index, ops.where(only, ones, values), "prod", include_self=include_self
@@ -153,6 +156,7 @@ def index_add_source(g: Tensor, source_shape: Sequence[int], dim: int, index: Te
 
 def index_fill_value(g: Tensor, dim: int, index: Tensor) -> Tensor:
     """Sum g where the value was written, each place once."""
+    # Through a mask: an index that occurs twice writes the value once.
     return ops.sum(g * ops.index_fill(ops.zeros_like(g), dim, index, 1))
 
 
@@ -247,6 +251,7 @@ def bag_of_each(
     """Return the indices in bags, their weights, the bag of each, and the number of bags."""
     bags = offsets.shape[0] - include_last_offset
     if include_last_offset:
+        # The last offset ends the last bag; indices behind it belong to none.
         stop = int(ops.select(offsets, 0, -1).item())
         indices = ops.slice(indices, 0, 0, stop)
         if per_sample_weights is not None:
@@ -273,12 +278,14 @@ def bag_weight(
     if not offsets.shape[0] - include_last_offset or not indices.shape[0]:
         return ops.new_zeros(g, weight_shape)
     if mode == "max":
+        # An empty bag has no largest row; its place is -1.
         some = ops.ge(places, 0)
         rows = ops.index(ops._to_copy(indices, dtype=to_dtype("int64")), [ops.where(some, places, 0)])
         return ops.scatter_add(ops.new_zeros(g, weight_shape), 0, rows, ops.where(some, g, 0))
     indices, weights, owner, bags = bag_of_each(indices, offsets, per_sample_weights, include_last_offset)
     if mode == "mean":
         ones = ops.new_ones(g, (indices.shape[0],))
+        # The mean is over the rows that count.
         if padding_idx is not None:
             ones = ops.where(ops.eq(indices, padding_idx), 0, ones)
         counts = ops.index_add(ops.new_zeros(g, (bags,)), 0, owner, ones)

@@ -46,6 +46,7 @@ def repeat_self(g: Tensor, self_shape: Sequence[int], repeats: Sequence[int]) ->
     shape = (1,) * (len(repeats) - len(self_shape)) + tuple(self_shape)
     if 0 in repeats or not repeats:
         return g if not repeats else ops.new_zeros(g, self_shape)
+    # A dim of copies before each dim of the tensor.
     apart = ops.reshape(g, [n for pair in zip(repeats, shape, strict=True) for n in pair])
     return ops.reshape(ops.sum.dim(apart, tuple(range(0, 2 * len(repeats), 2))), self_shape)
 
@@ -60,6 +61,7 @@ def placed(g: Tensor, shape: Sequence[int], view: Any, scatter: Any, *where: Any
     if g._keys & TRANSFORM:  # zeros that are the same for all examples are not changed by what differs
         return scatter(ops.zeros(tuple(shape), dtype=g.dtype, device=g.device), g, *where)
     whole = ops.new_zeros(g, shape)
+    # In place: a scatter operator would copy the zeros first.
     view(whole, *where).copy_(g)
     return whole
 
@@ -142,6 +144,7 @@ def pad_places_self(g: Tensor, self_shape: Sequence[int], pad: Sequence[int], mo
             continue
         size = self_shape[dim]
         at = PADDED_PLACES[mode](ops.arange.start(-before, size + after, device=g.device), size)
+        # One kernel spreads all elements along the dim; complex numbers are not among its dtypes.
         if g.dtype.is_floating_point:
             ones = ops.ones((1, size + before + after), dtype=to_dtype("float64"), device=g.device)
             g = ops._spread_taps(g, ops.unsqueeze(at, 0), ones, dim, size)
@@ -152,6 +155,7 @@ def pad_places_self(g: Tensor, self_shape: Sequence[int], pad: Sequence[int], mo
 
 
 d.of("_pad_places", self=pad_places_self)
+# Negative padding cuts off what was added.
 d.of("constant_pad_nd", self=lambda g, pad: ops.constant_pad_nd(g, [-count for count in pad], 0))
 
 # --- one part replaced: nothing of self is left there, and src is nowhere else --------------------------------------
@@ -209,6 +213,7 @@ def as_strided_self(
     one number.
     """
     start = self_offset if storage_offset is None else storage_offset
+    # The gradient's memory begins at the lowest place that either geometry reaches.
     low = min(start, self_offset)
     reach = max(_extent(size, stride, start), _extent(self_shape, self_strides, self_offset)) - low
     flat = ops.new_zeros(g, (reach,))
@@ -233,6 +238,7 @@ def _extent(size: Sequence[int], stride: Sequence[int], offset: int) -> int:
 def _overlaps(size: Sequence[int], stride: Sequence[int]) -> bool:
     """Return whether two positions may be at one place."""
     reach = 1
+    # By strides: positions differ for sure if each stride passes all that the smaller ones reach.
     for s, n in sorted((s, n) for s, n in zip(stride, size, strict=True) if n > 1):
         if s < reach:
             return True

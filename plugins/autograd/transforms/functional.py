@@ -131,6 +131,7 @@ def mapped_over(
         start = default_states()
         parts = []
         for begin in range(0, size, chunk_size):
+            # All examples draw the same numbers, in whatever chunk they are.
             if randomness == "same":
                 set_default_states(start)
             length = min(chunk_size, size - begin)
@@ -140,6 +141,7 @@ def mapped_over(
             out, positions, result_shape = run(chunk, length)
             parts.append(out)
         joined = [
+            # What is the same for all examples is so in each chunk.
             column[0] if position is None else ops.cat(list(column), position)
             for position, column in zip(positions, zip(*parts, strict=True), strict=True)
         ]
