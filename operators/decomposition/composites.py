@@ -152,6 +152,7 @@ def householder_product(A: Any, tau: Tensor) -> Tensor:
     vectors = ops.add(ops.tril(A, -1), eye_like(A, m, n))
     unit = eye_like(A, m, n)
     result = ops.where.default(ops.eq(unit, unit), unit, A)  # without reflections, a gradient of zeros
+    # From the last one on each reflection meets n columns; their product would be m by m.
     for i in reversed(range(k)):
         v = ops.narrow(vectors, -1, i, 1)
         step = ops.mul(ops.unsqueeze(ops.narrow(tau, -1, i, 1), -1), v)
@@ -259,6 +260,7 @@ def permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
 @composite("linalg_lu_solve")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint_: bool) -> Tensor:
     check_shapes("linalg_lu_solve", LU, pivots, B, left, adjoint_)
+    # Pivots are constant between exchanges of rows: no gradient goes through P.
     P = ops.lu_unpack(ops.detach(LU), pivots, False, True)[0]
 
     def solve(right: Tensor, upper: bool, unit: bool) -> Tensor:
@@ -266,6 +268,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint_: bool) 
         flipped = upper is not adjoint_
         return ops.linalg_solve_triangular(factor, right, upper=flipped, left=left, unitriangular=unit)
 
+    # The factors in the order of A = P L U, or reversed for the adjoint, and for A on the right.
     if left is adjoint_:
         return permuted(solve(solve(B, True, False), False, True), P, left)
     return solve(solve(permuted(B, ops.transpose(P, -2, -1), left), False, True), True, False)
@@ -273,6 +276,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint_: bool) 
 
 def permuted(right: Tensor, P: Tensor, left: bool) -> Tensor:
     """Return P @ right, or right @ P^T, whose rows or columns are those of `right` in another order."""
+    # P times the numbers of the rows is their order; to gather costs n^2, a product with P n^3.
     numbered = ops.unsqueeze(as_type(places(P.shape[-1], P), P.dtype), -1)
     product = ops.squeeze.dim(ops.matmul(P, numbered), -1)
     order = as_type(ops.real(product) if P.dtype.is_complex else product, int64)
@@ -357,11 +361,14 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None, driver: str | None) -> tupl
     vector = A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
     right = ops.unsqueeze(B, -1) if vector else B
     U, S, Vh = ops.linalg_svd(A, False)
+    # PyTorch's default; `gels` takes full rank for granted.
     tolerance = (epsilon(A) * max(m, n) if rcond is None else rcond) if driver != "gels" else 0.0
+    # Singular values come sorted: the first one is the largest.
     kept = ops.gt(S, ops.mul(ops.narrow(S, -1, 0, 1), tolerance)) if min(m, n) else ops.gt(S, 0)
     inverse = ops.where.default(kept, ops.reciprocal(S), 0.0)
     solution = ops.matmul(adjoint(Vh), ops.mul(ops.unsqueeze(inverse, -1), ops.matmul(adjoint(U), right)))
     rank = ops.sum.dim(kept, (-1,), False, dtype=int64)
+    # Only these drivers compute singular values, and only then does PyTorch return them.
     measured = driver in ("gelsd", "gelss")
     nothing = ops.zeros((0,), dtype=S.dtype, device=A.device)
     residuals = nothing
@@ -391,6 +398,7 @@ def determinant_parts(A: Tensor) -> tuple[Any, Any]:
     """Return the diagonal of U, and 1 or -1 for an even or odd number of exchanged rows."""
     factors, pivots, _ = ops.linalg_lu_factor_ex(A)
     moved = ops.ne(as_type(pivots, int64), ops.add(places(A.shape[-1], A), 1))
+    # Each exchange of rows turns the sign.
     odd = ops.remainder(ops.sum.dim(moved, (-1,), False, dtype=int64), 2)
     return diagonal(factors), ops.add(ops.mul(odd, -2), 1)
 
@@ -407,6 +415,7 @@ def linalg_slogdet(A: Any) -> tuple[Any, Any]:
     expect_square("linalg.slogdet", A)
     pivots, sign = determinant_parts(A)
     size = ops.abs(pivots)
+    # The sign of a zero determinant is 0, as in NumPy.
     direction = ops.where.default(
         ops.eq(size, 0), 0.0, ops.div.default(pivots, ops.where.default(ops.eq(size, 0), 1.0, size))
     )
@@ -457,6 +466,7 @@ def lobpcg(
     niter = _ITERATIONS if niter is None else niter
     start = ops.randn((*batch, m, n), dtype=A.dtype, device=A.device) if X is None else X
     values, vectors = [], []
+    # Each matrix by itself: they converge after different numbers of steps.
     for element in product(*map(range, batch)):
         a, b, x, i = (_at(matrix, element) for matrix in (A, B, start, iK))
         search = _Search(a, b, x, i, k, niter, tol, largest is None or largest, tracker)
@@ -536,9 +546,11 @@ class _Search:
             if before is not None:
                 S = ops.sub(S, ops.matmul(before, ops.matmul(adjoint(before), self.times_b(S))))
             gram = ops.matmul(adjoint(S), self.times_b(S))
+            # Columns of one length: short ones would be lost to rounding.
             scale = ops.rsqrt(ops.clamp(ops.diagonal(gram, 0, -2, -1), finfo(S.dtype).tiny, None))
             gram = ops.mul(ops.mul(gram, ops.unsqueeze(scale, -1)), ops.unsqueeze(scale, -2))
             values, vectors = ops.linalg_eigh(gram)
+            # Smaller eigenvalues are rounding: their vectors depend on the others.
             kept = int(python_value(ops.sum.default(ops.gt(values, values.shape[-1] * eps))))
             if not kept:
                 return S[:, :0]
@@ -567,6 +579,8 @@ class _Search:
     def step(self) -> None:
         """Search the space of the vectors, their residuals, and the last directions."""
         residuals = self.R if self.iK is None else ops.matmul(self.iK, self.R)
+        # The last directions make it a conjugate gradient method (A. Knyazev, 2001); with residuals alone it
+        # is steepest descent.
         parts = [residuals] if self.directions is None else [residuals, self.directions]
         known = self.X.shape[-1]
         rest = self.orthonormal(ops.cat(parts, 1), self.X)

@@ -120,6 +120,7 @@ def _line(op: str, self: Tensor, n: int | None, dim: int, *, real: bool = False)
 def _half_line(op: str, self: Tensor, n: int | None, dim: int) -> tuple[Any, Dims, int]:
     """Return the frequencies from which n real numbers follow, the dims and n."""
     dims = _one_dim(op, self, dim)
+    # Half a spectrum does not say whether the size was odd; even is the convention.
     size = 2 * (self.shape[dims[0]] - 1) if n is None else n
     expect_points(op, size)
     return _resized(_input(op, self), dims, (size // 2 + 1,)), dims, size
@@ -152,6 +153,8 @@ def fft_irfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor
 @composite("fft_hfft")
 def fft_hfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     half, dims, size = _half_line("fft_hfft", self, n, dim)
+    # A forward transform of a Hermitian signal: the inverse of the conjugate, with the factor of the other
+    # direction.
     return ops._fft_c2r(_conj(half), dims, OPPOSITE[_norm("fft_hfft", norm)], size)
 
 
@@ -254,6 +257,7 @@ for _count in ("2", "n"):
 def fft_r2c(self: Tensor, dim: Sequence[int], norm: str) -> Tensor:
     check_shapes("_fft_r2c", self, dim)
     last = dim[-1] % self.ndim
+    # A copy: a view would keep the other half of the spectrum in memory.
     return _copied(ops.narrow(ops._fft_c2c(self, dim, norm, True), last, 0, self.shape[last] // 2 + 1))
 
 
@@ -263,6 +267,7 @@ def fft_c2r(self: Tensor, dim: Sequence[int], norm: str, last_dim_size: int) -> 
     last = dim[-1] % self.ndim
     # The last dim comes last: only along it is the half that is not there the mirrored conjugate.
     half = ops._fft_c2c(self, tuple(dim[:-1]), norm, False) if len(dim) > 1 else self
+    # Frequency zero, and half the sampling frequency of an even size, are their own mirror images.
     mirrored = ops.flip(ops.narrow(half, last, 1, (last_dim_size - 1) // 2), (last,))
     line = ops.cat([half, _conj(mirrored)], last)
     return _copied(ops.real(ops._fft_c2c(line, (last,), norm, False)))
@@ -300,6 +305,7 @@ def _step(n: int, d: float) -> float:
 @composite("fft_fftfreq")
 def fft_fftfreq(n: int, d: float, dtype: Dtype | None, layout: Any, device: Any) -> Tensor:
     check_shapes("fft_fftfreq", n)
+    # In float64, rounded once at the end.
     index = ops.arange.default(n, dtype=float64, layout=layout, device=device)
     signed = ops.where.default(ops.ge(index, (n + 1) // 2), ops.sub(index, n), index)
     return as_type(ops.mul(signed, _step(n, d)), dtype or get_default_dtype())
@@ -469,6 +475,7 @@ def istft(
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else (total - n_fft // 2 if center else total)
     signal, envelope = ops.slice(signal, 1, start, end, 1), ops.slice(envelope, 0, start, end, 1)
+    # PyTorch's threshold.
     if envelope.numel() and python_value(ops.le(ops.amin(ops.abs(envelope)), 1e-11)):
         raise ValueRangeError(f"{op}(): the windows of the frames add up to zero somewhere")
     signal = ops.div.default(signal, envelope)

@@ -97,6 +97,7 @@ def _regression(
     """Return a loss that measures the differences of input and target."""
     warn_of_sizes(op, input, target)
     dtype = common_dtype(input, target)
+    # In float32 at least: a difference of half precision numbers has few digits left.
     loss = measure(ops.sub(widened(input), widened(target)))
     if weight is None:
         return reduced(loss, reduction, dtype.to_real())
@@ -130,6 +131,7 @@ def mse_loss(
     reduction: str,
     weight: Tensor | None,
 ) -> Any:
+    # One kernel for the usual case, where the parts would write three tensors.
     if _fused(input, target, reduction, size_average, reduce, weight):
         return ops._elementwise_loss(input, target, "square", reduction, 0.0)
     reduction = chosen("mse_loss", reduction, size_average, reduce)
@@ -186,6 +188,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str, delta: float, weig
         # The square of the size would have no curvature at 0.
         return ops.where.default(ops.le(size, delta), ops.mul(ops.square(difference), 0.5), linear)
 
+    # PyTorch divides weighted Huber losses by their number, and others by the sum of the weights.
     return _regression("huber_loss", input, target, weight, reduction, measure, mean_by_weight=False)
 
 
@@ -207,6 +210,7 @@ def binary_cross_entropy(
     if python_value(ops.all(inside)) is False:
         raise ValueRangeError("binary_cross_entropy(): all elements of input should be between 0 and 1")
     x, t = widened(input), widened(target)
+    # PyTorch's bound: at probability 0 or 1 the loss stays finite, and so does its mean.
     lowest = number(-100, x)
     yes, no = ops.maximum(ops.log(x), lowest), ops.maximum(ops.log1p(ops.neg(x)), lowest)
     loss = ops.sub(ops.mul(ops.sub(t, 1), no), ops.mul(t, yes))
@@ -228,6 +232,7 @@ def binary_cross_entropy_with_logits(
     reduction = chosen(op, reduction, size_average, reduce)
     dtype = expect_floating(op, *(v for v in (input, target, weight, pos_weight) if v is not None))
     x, t = widened(as_type(input, dtype)), widened(as_type(target, dtype))
+    # log(1 + exp(-x)) without an exponential that overflows.
     no = log1p_exp(ops.neg(x))
     if pos_weight is not None:
         no = ops.mul(no, ops.add(ops.mul(ops.sub(widened(pos_weight), 1), t), 1))
@@ -367,6 +372,7 @@ def _slope(x: Tensor, t: Tensor, kind: str, parameter: float) -> Tensor:
             return ops.where.default(ops.le(size, parameter), difference, ops.mul(sign, parameter))
         return ops.where.default(ops.lt(size, parameter), ops.div.default(difference, parameter), sign)
     if kind == "probability":
+        # PyTorch's bound: at probability 0 or 1 the slope stays finite.
         return ops.div.default(difference, ops.clamp(ops.mul(ops.rsub(x, 1), x), 1e-12))
     if kind == "logit":
         return ops.sub(ops.sigmoid(x), t)
@@ -459,9 +465,11 @@ def triplet_margin_loss(
     a, b, c = widened(anchor), widened(positive), widened(negative)
 
     def distance(one: Tensor, other: Tensor) -> Tensor:
+        # PyTorch adds eps to each difference: the norm of zeros has no derivative.
         return ops.linalg_vector_norm(ops.add(ops.sub(one, other), eps), p, -1)
 
     far = distance(a, c)
+    # The "distance swap": the negative may be harder for the positive (Balntas et al. 2016).
     if swap:
         far = ops.minimum(far, distance(b, c))
     return reduced(at_least_zero(ops.add(ops.sub(distance(a, b), far), margin)), reduction, dtype)
@@ -577,6 +585,7 @@ def multi_margin_backward(grad: Tensor, input: Tensor, target: Tensor, p: int, m
     share = ops.unsqueeze(ops.div.default(widened(grad), x.shape[1]), 1)
     lacking, counts = _lacking(x, target, margin)
     slopes = ops.where.default(counts, ops.mul(ops.mul(lacking, 2), share) if p == 2 else share, number(0, x))
+    # What pushes the others down pulls the class of the row up by the sum.
     lost = ops.neg(ops.sum.dim(slopes, 1, True))
     return as_type(ops.scatter_add(slopes, 1, ops.unsqueeze(target, 1), lost), input.dtype)
 

@@ -55,6 +55,7 @@ def _standardized(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Any, An
 
 def _through(g: Tensor, x: Tensor, scale: Tensor, dims: tuple[int, ...], centred: bool = True) -> Tensor:
     """Return the gradient of what became x, with variance 1 (and mean 0), by a scale along dimensions."""
+    # The derivative by the input is a projection: what mean and scale absorb does not reach the result.
     rest = ops.mul(x, ops.mean.dim(ops.mul(g, x), dims, True))
     if centred:
         rest = ops.add(rest, ops.mean.dim(g, dims, True))
@@ -281,6 +282,7 @@ def instance_norm(
     if not channels:
         return ops.clone(input)
     w, b = (None if p is None else widened(p) for p in (weight, bias))
+    # Each channel of each example by itself is a group of one channel.
     return as_type(ops.group_norm(x, channels, w, b, eps), input.dtype)
 
 
@@ -347,6 +349,7 @@ def _mean_of_channels(x: Tensor, before: int, after: int) -> Tensor:
     """Return the means of each element and of its neighbours in so many channels; those outside count as zeros."""
     batch, channels = x.shape[:2]
     flat = ops.reshape(x, (batch, 1, channels, prod(x.shape[2:])))
+    # Pooling's own padding is the same on both sides, and these differ where the size is even.
     padded = ops.constant_pad_nd(flat, (0, 0, before, after), 0)
     return ops.reshape(ops.avg_pool2d(padded, (before + after + 1, 1), 1), tuple(x.shape))
 

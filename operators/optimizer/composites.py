@@ -132,6 +132,7 @@ def _scalar(value: Any) -> Any:
     result = value if isinstance(value, bool | int | float | complex) else python_value(value)
     if isinstance(result, complex):
         raise DtypeError(f"a learning rate and the number of a step are real numbers, not {result}")
+    # Without data (meta) any number serves: only shapes count.
     return 1.0 if result is None else result
 
 
@@ -140,6 +141,7 @@ def _gradient(
 ) -> Tensor:
     """Return the gradient with which a step is taken; unscaled in place."""
     if grad_scale is not None:
+        # In place, as PyTorch's fused optimizers do: the program finds its gradients unscaled after the step.
         ops.copy_(grad, ops.div(widened(grad), _scalar(grad_scale)))
     grad = widened(grad)
     if maximize:
@@ -269,6 +271,7 @@ def _adamax(
     param: Tensor, grad: Any, states: Any, beta1: float, beta2: float, eps: float, rate: float
 ) -> Any:
     mean = ops.lerp(states[0], grad, 1 - beta1)
+    # With eps inside of the maximum the divisor is never 0.
     largest = ops.maximum(ops.mul(states[1], beta2), ops.add(ops.abs(grad), eps))
     return ops.addcdiv(param, mean, largest, value=rate), mean, largest
 
@@ -327,6 +330,7 @@ def _rprop(param: Any, grad: Any, states: Any, shrink: float, grow: float, least
     turned = ops.lt(agreement, 0)
     grown = ops.where(ops.gt(agreement, 0), ops.mul(size, grow), size)
     size = ops.clamp(ops.where(turned, ops.mul(size, shrink), grown), least, most)
+    # After a change of sign there is no step, and the next one counts as a first (PyTorch's Rprop).
     grad = ops.where(turned, ops.zeros_like(grad), grad)
     return ops.sub(param, ops.mul(ops.sign(grad), size)), grad, size
 
@@ -403,6 +407,7 @@ def amp_update_scale(
     successful = ops.add(tracker, 1)
     grows = ops.logical_and(ops.eq(successful, growth_interval), ops.logical_not(found))
     grown, shrunk = ops.mul(self, scale_growth_factor), ops.mul(self, scale_backoff_factor)
+    # A scale that overflows would make every loss infinite, for good.
     grown = ops.where(ops.isfinite(grown), grown, self)
     kept = ops.where(ops.logical_or(found, grows), ops.zeros_like(successful), successful)
     ops.copy_(growth_tracker, ops.reshape(kept, growth_tracker.shape))

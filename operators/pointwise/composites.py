@@ -94,18 +94,21 @@ def conj(self: Tensor) -> Tensor:
 
 # --- comparison and logic --------------------------------------------------------------------------------------
 
+# Swapped, not negated: a comparison with NaN is false either way.
 composite("gt", lambda self, other: ops.lt(operand(other, self), self))
 composite("ge", lambda self, other: ops.le(operand(other, self), self))
 composite("logical_not", lambda self: ops.eq(self, 0))
 composite("logical_and", lambda self, other: ops.bitwise_and(ops.ne(self, 0), ops.ne(other, 0)))
 composite("logical_or", lambda self, other: ops.bitwise_or(ops.ne(self, 0), ops.ne(other, 0)))
 composite("logical_xor", lambda self, other: ops.bitwise_xor(ops.ne(self, 0), ops.ne(other, 0)))
+# Only NaN differs from itself; of integers this is False everywhere.
 composite("isnan", lambda self: ops.ne(self, self))
 
 
 @composite("isinf")
 def isinf(self: Tensor) -> Tensor:
     if is_integral(self.dtype):
+        # False everywhere, in the shape and on the device of the tensor.
         return ops.ne(self, self)
     if self.dtype.is_complex:
         return ops.bitwise_or(isinf(ops.real(self)), isinf(ops.imag(self)))
@@ -123,6 +126,7 @@ def isfinite(self: Tensor) -> Tensor:
 
 @composite("equal")
 def equal(self: Tensor, other: Tensor) -> bool:
+    # Shapes first: the comparison would broadcast.
     return tuple(self.shape) == tuple(other.shape) and bool(ops.all(ops.eq(self, other)).item())
 
 
@@ -133,6 +137,7 @@ def isclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bo
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise ValueRangeError(f"isclose(): {name} is {value}; it cannot be negative")
+    # Equal infinities are close, but their difference is NaN.
     close = ops.eq(self, other)
     if equal_nan and not is_integral(self.dtype):
         close = ops.logical_or(close, ops.logical_and(ops.isnan(self), ops.isnan(other)))
@@ -207,6 +212,7 @@ def fmod(self: Tensor, other: Any) -> Tensor:
 def gcd(self: Tensor, other: Tensor) -> Any:
     first, second = promoted(self, other)
     first = ops.bitwise_or(first, ops.zeros_like(second))  # in the shape of the result
+    # Euclid's algorithm for all elements at once: the number of steps is logarithmic in the largest.
     while python_value(ops.any(ops.ne(second, 0))):
         done = ops.eq(second, 0)
         rest = ops.remainder(first, ops.where(done, 1, second))
@@ -218,6 +224,7 @@ def gcd(self: Tensor, other: Tensor) -> Any:
 def lcm(self: Tensor, other: Tensor) -> Any:
     self, other = promoted(self, other)
     divisor = ops.gcd(self, other)
+    # Divided first: the product of both may overflow where the result does not.
     quotient = ops.floor_divide(self, ops.where(ops.eq(divisor, 0), 1, divisor))  # has no remainder
     return _magnitude(ops.mul(quotient, other))
 
@@ -263,6 +270,8 @@ def ldexp(self: Tensor, other: Tensor) -> Tensor:
         return ops.mul(self, ops.pow(2.0, other))
     # In three steps, none of which overflows where the result does not, and from float32 on in float64.
     result = as_type(self, complex128 if self.dtype.is_complex else float64)
+    # Beyond 3000 every float64 has become 0 or infinite; within, a third of it has a finite power, so 0 stays
+    # 0.
     exponent = ops.clamp(as_type(exponent, int64), -3000, 3000)
     for parts in (3, 2, 1):
         step = ops.floor_divide(exponent, parts)
@@ -280,6 +289,7 @@ def frexp(self: Tensor) -> tuple[Any, Any]:
     tiny = ops.lt(ops.abs(x), 2.0**-1000)
     x = ops.where(tiny, ops.mul(x, 2.0**100), x)
     exponent = ops.floor(ops.div(ops.log(ops.abs(x)), math.log(2)))
+    # Two factors: 2 ** -exponent of the largest numbers is subnormal, which some devices take for 0.
     half = ops.floor(ops.div(exponent, 2))
     mantissa = ops.mul(ops.mul(x, ops.pow(2.0, ops.neg(half))), ops.pow(2.0, ops.sub(half, exponent)))
     # The logarithm may be off by one where it is nearly whole; the mantissa is to lie from 0.5 to below 1.
@@ -303,6 +313,7 @@ def frexp(self: Tensor) -> tuple[Any, Any]:
 def logaddexp(self: Tensor, other: Tensor) -> Tensor:
     self, other = promoted(self, other)
     if self.dtype.is_complex:
+        # From the larger one on, so that the exponential is at most 1.
         swap = ops.lt(ops.real(self), ops.real(other))
         large, small = ops.where(swap, other, self), ops.where(swap, self, other)
         result = ops.add(large, ops.log1p(ops.exp(ops.sub(small, large))))
@@ -340,6 +351,7 @@ composite(
 
 def _product_with_log(logarithm: Any, self: Tensor, other: Tensor) -> Tensor:
     self, other = promoted(self, other, floating=True)
+    # NaN in the second operand stays NaN: it equals nothing.
     zero = ops.logical_and(ops.eq(self, 0), ops.eq(other, other))
     return ops.where(zero, 0, ops.mul(self, logarithm(other)))
 
@@ -352,6 +364,7 @@ def hypot(self: Tensor, other: Tensor) -> Tensor:
     a, b = (ops.abs(value) for value in promoted(self, other))
     large, small = ops.maximum(a, b), ops.minimum(a, b)
     infinite = ops.logical_or(ops.eq(a, math.inf), ops.eq(b, math.inf))  # also next to NaN
+    # At most 1, so its square cannot overflow.
     ratio = ops.div(small, ops.where(ops.eq(large, 0), 1, large))
     length = ops.mul(large, ops.sqrt(ops.add(ops.mul(ratio, ratio), 1)))
     return ops.where(infinite, math.inf, length)
@@ -383,6 +396,7 @@ def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tenso
         )
     self, tensor1, tensor2 = promoted(self, tensor1, tensor2)
     factor, dtype = fitting_value("addcdiv", value, self), self.dtype
+    # Half precision would round the quotient before it is added.
     self, tensor1, tensor2 = (widened(tensor) for tensor in (self, tensor1, tensor2))
     quotient = ops.div(tensor1, tensor2)
     return as_type(ops.add(self, quotient) if factor == 1 else ops.add(self, quotient, alpha=factor), dtype)
@@ -514,6 +528,7 @@ def _acos_complex(z: Any) -> Any:
 
 
 def _asin_real(x: Tensor) -> Tensor:
+    # (1 - x) (1 + x) keeps the digits near 1 that 1 - x * x loses.
     return ops.atan(ops.div.default(x, ops.sqrt(ops.mul(ops.rsub(x, 1.0), ops.add(x, 1)))))
 
 
@@ -545,11 +560,13 @@ def _cosh_real(x: Tensor) -> Tensor:
 def _asinh_real(x: Tensor) -> Tensor:
     size = ops.abs(x)
     square = ops.square(size)
+    # sqrt(x^2 + 1) - 1 without cancellation: x^2 / (sqrt(x^2 + 1) + 1).
     near = ops.log1p(ops.add(size, ops.div.default(square, ops.add(ops.sqrt(ops.add(square, 1)), 1))))
     return odd(x, ops.where(ops.lt(size, LARGE), near, ops.add(ops.log(size), LOG_2)))
 
 
 def _acosh_real(x: Tensor) -> Tensor:
+    # Exact near 1, where the result is about sqrt(2 (x - 1)).
     above = ops.sub(x, 1)
     near = ops.log1p(ops.add(above, ops.mul(ops.sqrt(above), ops.sqrt(ops.add(above, 2)))))
     return ops.where(ops.gt(x, LARGE), ops.add(ops.log(x), LOG_2), near)
@@ -563,6 +580,7 @@ def _acosh_complex(z: Any) -> Any:
 
 def _atanh_real(x: Tensor) -> Tensor:
     size = ops.abs(x)
+    # log((1 + x) / (1 - x)) / 2, written so that small numbers keep their digits.
     return odd(x, ops.mul(ops.log1p(ops.div.default(ops.mul(size, 2), ops.rsub(size, 1.0))), 0.5))
 
 

@@ -58,6 +58,7 @@ ERFCX: Final = (
 
 def _scaled_tail(size: Tensor) -> Tensor:
     """Return exp(x^2) erfc(x) of numbers that are not negative."""
+    # Its place below would be the quotient of two infinities, NaN.
     infinite = ops.eq(size, math.inf)
     finite = ops.where(infinite, number(1, size), size)
     sums = chebyshev(ERFCX, ops.div.default(ops.sub(finite, 4), ops.add(finite, 4)))
@@ -78,6 +79,7 @@ def erfc(x: Tensor) -> Tensor:
     size = ops.minimum(ops.abs(x), number(40, x))
     tail = ops.mul(_scaled_tail(size), _exp_square(size, -1))
     tail = ops.where(ops.lt(x, 0), ops.rsub(tail, 2.0), tail)
+    # Near 0 the result is close to 1, and 1 - erf(x) loses nothing.
     return ops.where(ops.lt(size, 0.5), ops.rsub(ops.erf(x), 1.0), tail)
 
 
@@ -101,6 +103,7 @@ def _inverse_error(inner: Tensor, outer: Tensor) -> Tensor:
     product = ops.mul(logarithm, -1 / 0.147)
     root = ops.sqrt(ops.add(ops.square(middle), product))
     x = ops.sqrt(ops.div.default(product, ops.add(root, middle)))
+    # Each step triples the number of right digits; the start has at least two.
     for _ in range(3):
         miss = ops.where(ops.lt(inner, 0.5), ops.sub(ops.erf(x), inner), ops.sub(outer, ops.erfc(x)))
         step = ops.mul(ops.div.default(miss, _exp_square(x, -1)), math.sqrt(math.pi) / 2)
@@ -130,6 +133,7 @@ def ndtri(p: Tensor) -> Tensor:
 @computed
 def log_ndtr(x: Tensor) -> Tensor:
     scaled = ops.mul(x, math.sqrt(0.5))
+    # Below about -38 the density underflows, and its logarithm would be -inf: erfcx has no such factor.
     low = ops.sub(ops.log(ops.mul(ops.special_erfcx(ops.neg(scaled)), 0.5)), ops.square(scaled))
     low = ops.where(ops.eq(x, -math.inf), x, low)
     return ops.where(ops.lt(x, -1.0), low, ops.log1p(ops.mul(ops.erfc(scaled), -0.5)))
@@ -179,11 +183,13 @@ def lgamma(x: Tensor) -> Tensor:
     far = ops.add(
         ops.add(ops.mul(ops.sub(z, 0.5), ops.sub(ops.log(z), 1)), series), math.log(2 * math.pi) / 2 - 0.5
     )
+    # lgamma(a) = lgamma(a + 5) - log(a (a + 1) ... (a + 4)).
     product = a
     for k in range(1, 5):
         product = ops.mul(product, ops.add(a, k))
     far = ops.where(short, ops.sub(far, ops.log(ops.where(short, product, number(1, x)))), far)
     result = ops.where(ops.lt(a, 3.0), near, ops.where(ops.eq(a, math.inf), a, far))
+    # By the distance from the nearest integer, which is exact: sin(pi x) of a large x has no digits left.
     sine = ops.abs(ops.sin(ops.mul(_to_nearest(x), math.pi)))
     mirrored = ops.sub(ops.rsub(ops.log(sine), math.log(math.pi)), result)
     # Numbers so large that they have no fraction are poles.
@@ -195,9 +201,11 @@ def lgamma(x: Tensor) -> Tensor:
 @composite("digamma")
 @computed
 def digamma(x: Tensor) -> Tensor:
+    # Below 0 by reflection, digamma(1 - x) - pi cot(pi x).
     negative = ops.lt(x, 0)
     a = ops.where(negative, ops.rsub(x, 1.0), x)
     short = ops.lt(a, 10.0)
+    # Ten steps up, where eight terms of the series are enough for float64.
     z = ops.where(short, ops.add(a, 10), a)
     inverse = ops.reciprocal(z)
     square = ops.square(inverse)
@@ -221,6 +229,7 @@ BERNOULLI: Final = tuple(b / math.factorial(2 * j + 2) for j, b in enumerate((
 
 def _zeta(s: int, a: Tensor) -> Tensor:
     """Return Hurwitz' zeta function, the sum of (a + k) ** -s over all k from 0, of positive a."""
+    # Euler's and Maclaurin's terms fall only where the argument is well above the order.
     steps = 10 + s
     total = ops.pow.default(a, -s)
     for k in range(1, steps):
@@ -429,8 +438,10 @@ def _incomplete(self: Tensor, other: Tensor, upper: bool) -> Tensor:
     p, y = ops.where(usual, a, one), ops.where(usual, x, one)
     scale = ops.exp(ops.sub(ops.sub(ops.mul(p, ops.log(y)), y), ops.lgamma(p)))
     below = ops.lt(y, ops.add(p, 1))
+    # Elements of the other branch get a number with which the loop ends at once.
     series = ops.div.default(ops.mul(_series(p, ops.where(below, y, number(0, y)), eps), scale), p)
     fraction = ops.mul(_fraction(ops.where(below, one, p), ops.where(below, number(3, y), y), eps), scale)
+    # About the smaller one of both functions is computed: 1 minus it loses few digits.
     if upper:
         result = ops.where(below, ops.rsub(series, 1.0), fraction)
     else:
@@ -492,6 +503,7 @@ def zeta(self: Tensor, other: Any) -> Tensor:
     usual = ops.logical_and(usual, ops.logical_not(pole))
     p, q = ops.where(usual, s, number(2, s)), ops.where(usual, a, number(1, a))
     low = python_value(ops.amin(q)) if q.numel() else 1
+    # Euler's and Maclaurin's formula needs a positive start, so negative numbers go through more terms first.
     steps = STEPS + (math.ceil(-low) if low is not None and low < 0 else 0)
     negative = ops.neg(p)
     total = ops.zeros_like(q)

@@ -54,6 +54,7 @@ def sliding(like: Tensor, size: int, width: int, hop: int, pad: int, gap: int, o
     first = ops.sub(ops.mul(_numbers(out, like), hop), pad)
     steps = ops.mul(_numbers(width, like), gap)
     positions = ops.add(ops.unsqueeze(first, 1), ops.unsqueeze(steps, 0))
+    # No window reaches beyond the input: nothing is masked.
     if not pad and (out - 1) * hop + gap * (width - 1) < size:
         return Windows(positions, None)
     inside = ops.bitwise_and(ops.ge(positions, 0), ops.lt(positions, size))
@@ -70,6 +71,7 @@ def adaptive(like: Tensor, size: int, out: int) -> Windows:
     last = ops.floor_divide(ops.add(number, size + out - 1), max(out, 1))
     width = max((-(-(i + 1) * size // out) - i * size // out for i in range(out)), default=1)
     positions = ops.add(ops.unsqueeze(first, 1), ops.unsqueeze(_numbers(width, like), 0))
+    # All windows are of one width then.
     if out and size % out == 0:
         return Windows(positions, None)
     inside = ops.lt(positions, ops.unsqueeze(last, 1))
@@ -89,6 +91,7 @@ def largest(x: Tensor, all_windows: Sequence[Windows]) -> tuple[Any, Any]:
     windowed = x
     for i, windows in enumerate(all_windows):
         windowed = take(windowed, lead + 2 * i, windows)
+    # Windows first, then elements, so that one reduction over a flat dimension serves any number of them.
     order = (
         *range(lead),
         *range(lead, windowed.ndim, 2),
@@ -205,6 +208,7 @@ def unpool(values: Tensor, indices: Tensor, size: Sizes, dims: int) -> Tensor:
     rows = prod(size[:lead])
     zeros = ops.new_zeros(values, (rows, prod(size[lead:])))
     shape = (rows, prod(values.shape[lead:]))
+    # Windows overlap, so several may have the same largest element.
     added = ops.scatter_add(zeros, 1, ops.reshape(indices, shape), ops.reshape(values, shape))
     return ops.reshape(added, tuple(size))
 
@@ -229,6 +233,7 @@ def avg_pool(op: str, count: int) -> Callable[..., Any]:
         x, lead = widened(input), input.ndim - count
         widths, pads = each(op, kernel_size, count, ""), each(op, padding, count, "")
         divisor: Any = 1
+        # Sums are separable: dimension by dimension costs the sum of the widths, not their product.
         for i, hop in enumerate(strides_of(op, widths, stride)):
             size, width, pad = input.shape[lead + i], widths[i], pads[i]
             windows = sliding(x, size, width, hop, pad, 1, windows_in(size, width, hop, pad, 1, ceil_mode))
@@ -236,6 +241,7 @@ def avg_pool(op: str, count: int) -> Callable[..., Any]:
             counts = elements(input, size, width, hop, pad, x.shape[lead + i], count_include_pad)
             divisor = ops.mul(ops.reshape(counts, (-1, *(1,) * (count - i - 1))), divisor)
         divisor = divisor if divisor_override is None else divisor_override
+        # PyTorch cuts means of integers towards zero.
         if is_integral(input.dtype):
             return ops.div.mode(x, divisor, rounding_mode="trunc")
         return as_type(ops.div.default(x, divisor), input.dtype)
@@ -270,6 +276,7 @@ def elements(
 ) -> Tensor:
     """Return how many elements each window along a dimension has."""
     start = ops.sub(ops.mul(_numbers(out, like), hop), pad)
+    # With ceil_mode the last window may pass the padding; what lies there is not counted.
     stop = ops.clamp(ops.add(start, width), max=size + pad)
     if count_include_pad:
         return ops.sub(stop, start)
@@ -345,6 +352,7 @@ def adaptive_avg_pool(op: str, count: int) -> Callable[..., Any]:
             size = x.shape[dim]
             if new is None or new == size:
                 continue
+            # The windows do not overlap: a view with one more dimension has them side by side.
             if new and size % new == 0:
                 parts = ops.reshape(x, (*x.shape[:dim], new, size // new, *x.shape[dim + 1 :]))
                 x = ops.mean.dim(parts, (dim + 1,))
@@ -354,6 +362,7 @@ def adaptive_avg_pool(op: str, count: int) -> Callable[..., Any]:
             if new and windows.inside is not None:
                 counts = ops.sum.dim(windows.inside, (1,))
                 x = ops.div.default(x, ops.reshape(counts, (-1, *(1,) * (x.ndim - dim - 1))))
+        # A copy: the result of an operator is not its argument.
         return as_type(ops.clone(x) if x is input else x, input.dtype)
 
     return pool
@@ -398,6 +407,7 @@ def _power_sums(
 ) -> Tensor:
     """Return the means of the powers of windows, times the elements of a whole window."""
     average = getattr(ops, f"avg_pool{len(kernel_size)}d")
+    # As PyTorch does: with ceil_mode the mean of a cut window stands for a whole one.
     return ops.mul(average(ops.pow(x, norm_type), kernel_size, stride, 0, ceil_mode), prod(kernel_size))
 
 

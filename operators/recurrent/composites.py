@@ -99,7 +99,9 @@ def _lstm_step(own: Tensor, recurrent: Tensor, h: Tensor, c: Tensor) -> tuple[An
 def _gru_step(own: Tensor, recurrent: Tensor, h: Tensor, c: Any) -> tuple[Any, Any, Any]:
     (r, z, n), (to_r, to_z, to_n) = _parts(own, 3), _parts(recurrent, 3)
     r, z = ops.sigmoid(ops.add(r, to_r)), ops.sigmoid(ops.add(z, to_z))
+    # PyTorch's and cuDNN's form: the gate multiplies the product with the state, not the state before it.
     n = ops.tanh(ops.add(n, ops.mul(r, to_n)))
+    # (1 - z) n + z h with one product less.
     return ops.add(n, ops.mul(z, ops.sub(h, n))), None, ops.cat((r, z, n, to_n), -1)
 
 
@@ -156,6 +158,7 @@ def _lstm_back(
     g: Tensor, to_c: Tensor, kept: Tensor, extra: Tensor | None, before: Tensor, cell: Tensor, out: Tensor
 ) -> tuple[Any, Any, Any, Any]:
     i, f, n, o, c = _parts(kept, 5)
+    # Computed again, as it would be a sixth tensor to save for each step.
     bend = ops.tanh(c)
     to_c = ops.add(to_c, ops.tanh_backward(ops.mul(g, o), bend))
     to_o = ops.mul(g, bend)
@@ -328,10 +331,12 @@ def _run(
         if weight.dtype is not x.dtype:
             raise DtypeError(f"{op}(): Input and parameter tensors are not the same dtype, found input tensor with "
                              f"{x.dtype} and parameter tensor with {weight.dtype}")  # fmt: skip
+    # Only an LSTM has two states, and only a projection makes them differ in size.
     projected = len(hx) == 2 and hx[0].shape[2] != hx[1].shape[2]
     weights = _weights(op, params, has_biases, num_layers, directions, projected)
     last: list[list[Any]] = [[] for _ in hx]
     for layer in range(num_layers):
+        # Between layers only, as in PyTorch.
         if layer and dropout and train:
             x = ops.dropout(x, dropout, True)
         outputs = []
@@ -549,6 +554,7 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> t
             f"{op}(): Expected sequence length to be at least {longest}, the first of lengths; input has {steps} steps"
         )
     times = ops.arange(longest, device=lengths.device)
+    # A step has as many rows as there are sequences longer than it.
     sizes = ops.sum.dim(ops.lt(ops.unsqueeze(times, 1), ops.unsqueeze(lengths, 0)), (1,))
     rows = ops.reshape(ops.narrow(x, 0, 0, longest), (longest * batch, *x.shape[2:]))
     return ops.index_select(rows, 0, _on(_places(sizes, longest, batch), input.device)), as_type(sizes, int64)

@@ -107,6 +107,7 @@ def _scale(size: int, new: int, factor: float | None, align_corners: bool) -> fl
     """Return how far apart the new elements are in the old ones."""
     if align_corners:
         return (size - 1) / (new - 1) if new > 1 else 0.0
+    # As PyTorch, by the factor that was given: sizes are rounded, so their quotient is another one.
     return 1 / factor if factor is not None and factor > 0 else size / new
 
 
@@ -120,6 +121,7 @@ def nearest(like: Tensor, size: int, new: int, factor: float | None, exact: bool
     """Return the places of the nearest elements, rounded in single precision as everywhere."""
     number = ops.arange(new, dtype=float32, device=like.device)
     scale = ops.full((), _scale(size, new, factor, False), dtype=float32, device=like.device)
+    # Without the half, "nearest" keeps the places of PyTorch's first versions; "nearest-exact" mends them.
     at = ops.mul(ops.add(number, 0.5) if exact else number, scale)
     return ops.clamp(as_type(ops.floor(at), int64), max=size - 1)
 
@@ -158,6 +160,7 @@ def triangle(distance: Any) -> Any:
 def filtered(like: Tensor, size: int, new: int, factor: float | None, align_corners: bool, mode: str) -> Taps:
     """Return all old elements under a kernel that is as wide as the new elements are apart."""
     scale = _scale(size, new, factor, align_corners)
+    # The kernel grows with the distance when an image shrinks: each old element counts somewhere.
     radius = (2.0 if mode == "bicubic" else 1.0) * max(scale, 1.0)
     center = ops.mul(ops.add(ops.arange(new, dtype=float64, device=like.device), 0.5), scale)
     first = ops.clamp(as_type(ops.add(center, 0.5 - radius), int64), min=0)
@@ -165,8 +168,10 @@ def filtered(like: Tensor, size: int, new: int, factor: float | None, align_corn
     steps = ops.arange(min(size, math.ceil(radius) * 2 + 1), device=like.device)
     positions = ops.add(first, ops.unsqueeze(steps, 1))
     distance = ops.div(ops.add(ops.sub(as_type(positions, float64), center), 0.5), max(scale, 1.0))
+    # Image libraries filter with a = -0.5, and PyTorch follows them here.
     weights = keys(distance, -0.5) if mode == "bicubic" else triangle(distance)
     weights = ops.where(ops.lt(positions, stop), weights, ops.zeros_like(weights))
+    # At the borders a part of the kernel lies outside; the rest adds up to 1 again.
     total = ops.sum.dim(weights, (0,), True)
     weights = ops.div.default(weights, ops.where(ops.eq(total, 0), 1.0, total))
     return Taps(ops.clamp(positions, max=size - 1), weights)
@@ -180,6 +185,7 @@ def combined(x: Tensor, dim: int, taps: Taps) -> Tensor:
 def combined_bytes(x: Tensor, dim: int, taps: Taps) -> Any:
     """Return the sums of weighted bytes, with weights of 16 bits and rounded to bytes, as image libraries do."""
     largest = ops.amax(taps.weights, ()).item()
+    # As many bits as the largest weight leaves in 16.
     bits = 0
     while bits < 22 and 0.5 + largest * (1 << (bits + 1)) < 1 << 15:
         bits += 1
@@ -187,6 +193,7 @@ def combined_bytes(x: Tensor, dim: int, taps: Taps) -> Any:
     scaled = ops.mul(taps.weights, 1 << bits)
     half = ops.where(ops.lt(scaled, 0), -0.5, 0.5)
     whole = as_type(ops.trunc(ops.add(scaled, half)), int64)
+    # Half a unit, so that the shift below rounds to nearest.
     total: Any = 1 << (bits - 1)
     for k in range(taps.places.shape[0]):
         part = as_type(ops.index_select(x, dim, ops.select(taps.places, 0, k)), int64)
@@ -395,12 +402,14 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
     lines = []
     for i, count in enumerate(spatial):
         line = ops.linspace(-1, 1, count, dtype=x.dtype, device=x.device)
+        # A single point lies in the middle; `linspace` would put it at -1.
         if count == 1:
             line = ops.zeros_like(line)
         elif not align_corners:
             line = ops.mul(line, (count - 1) / count)
         shape = (*(1,) * i, count, *(1,) * (dims - i - 1))
         lines.append(ops.expand(ops.reshape(line, shape), spatial))
+    # A grid has x first, which belongs to the last dimension.
     base = ops.stack([*reversed(lines), ops.ones(spatial, dtype=x.dtype, device=x.device)], -1)
     grid = ops.matmul(ops.reshape(base, (prod(spatial), dims + 1)), ops.transpose(x, 1, 2))
     return as_type(ops.reshape(grid, (size[0], *spatial, dims)), theta.dtype)
@@ -431,6 +440,7 @@ class Tap:
 
 def _last(size: int, at: Tensor) -> int:
     """Return the largest place in a dimension that the dtype of coordinates has: rounding must not move it outside."""
+    # The mantissa has 24 bits, or 53: larger places are multiples of a power of two.
     few = max((size - 1).bit_length() - (24 if at.dtype is float32 else 53), 0)
     return (size - 1) >> few << few
 
@@ -515,6 +525,7 @@ def _combined(
     dims, batch = len(sizes), grid.shape[0]
     points = ops.reshape(grid, (batch, prod(grid.shape[1:-1]), dims))
     lines = [
+        # Coordinates are in the opposite order of dimensions: x belongs to the last one.
         taps(ops.select(points, 2, dims - 1 - i), size, mode, padding, align_corners)
         for i, size in enumerate(sizes)
     ]

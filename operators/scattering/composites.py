@@ -154,6 +154,7 @@ def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         )
     if not source.numel() or (not count and count is not None):
         return ops.clone(ops.expand(self, shape))
+    # Places before the first true element have none; `where` drops what they take.
     positions = ops.clamp(ops.sub(order, 1), 0, source.numel() - 1)
     values = ops.reshape(ops.index_select(ops.reshape(source, (-1,)), 0, positions), shape)
     return ops.where.default(mask, values, ops.expand(self, shape))
@@ -213,12 +214,14 @@ def embedding(
 
 def renormalise(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     """Scale the rows that are named down to a norm, in place and unseen by autograd."""
+    # PyTorch does so, too: the scaling is no part of the program's function.
     plain = ops.detach(weight)
     taken = ops._embedding(plain, ops.reshape(indices, (-1,)))
     norms = _norms(ops.abs(widened(taken)), norm_type)
     # As in PyTorch, the norm comes out just below the limit.
     scales = ops.where(ops.gt(norms, max_norm), ops.mul(ops.reciprocal(ops.add(norms, 1e-7)), max_norm), 1.0)
     scaled = as_type(ops.mul(widened(taken), scales), weight.dtype)
+    # A row that is named twice is written twice with the same numbers.
     ops.index_copy_(plain, 0, as_type(ops.reshape(indices, (-1,)), int64), scaled)
 
 
@@ -326,6 +329,7 @@ def reduced_bags(
     if mode == "mean":
         ones = ops.new_ones(summed, (indices.numel(),)) if counted is None else as_type(counted, summed.dtype)
         counts = ops.index_add(ops.new_zeros(summed, (bags,)), 0, owner, ones)
+        # An empty bag is 0, not NaN.
         result = ops.div(result, ops.unsqueeze(ops.clamp(counts, 1), 1))
     return as_type(result, weight.dtype), nothing
 
@@ -406,6 +410,7 @@ def _owners(indices: Tensor, offsets: Tensor, include_last: bool) -> tuple[int, 
         if ops.any(falls).item():
             raise ShapeError("embedding_bag(): offsets must not decrease")
     starts = ops.slice(offsets, 0, 0, bags)
+    # The last bag that starts at or before an index has it; so empty bags, with the same start, have none.
     return bags, ops.sub(ops._searchsorted(starts, positions, True), 1), last if include_last else None
 
 
@@ -424,6 +429,7 @@ def _largest(taken: Any, owner: Any, bags: int, counted: Any) -> tuple[Any, Any]
     count, columns = taken.shape
     if not count:
         none = ops.full((bags, columns), -1, dtype=int64, device=taken.device)
+        # A sum of nothing, so that the result has a history like any other.
         return ops.index_add(ops.new_zeros(taken, (bags, columns)), 0, owner, taken), none
     plain = ops.detach(taken)
     if counted is not None:

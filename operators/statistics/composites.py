@@ -67,6 +67,7 @@ def _median(self: Tensor, dim: int, keepdim: bool, *, skip: bool) -> tuple[Any, 
     """Return the medians and their places; NaN decide, or are skipped."""
     if not self.ndim:
         return ops.clone(self), number(0, self, int64)
+    # Of two middle elements the lower one, as in PyTorch: the median is always an element.
     middle = (self.shape[dim] - 1) // 2
     if not self.dtype.is_floating_point:
         return _ranked(self, middle, dim, keepdim)
@@ -82,12 +83,14 @@ def _median(self: Tensor, dim: int, keepdim: bool, *, skip: bool) -> tuple[Any, 
 
 def _ranked(self: Tensor, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     """Return the elements with a rank (a number, or a tensor with one for each) and the first places where they are."""
+    # Selection in O(n) is left to kernels; a composite has sorting.
     ordered = ops.sort(ops.detach(self), dim)[0]
     value = (
         ops.slice(ordered, dim, rank, rank + 1, 1)
         if isinstance(rank, int)
         else ops.gather(ordered, dim, rank)
     )
+    # Places by equality: the order of equal elements is the sort's affair, the first place is everybody's.
     same = ops.eq(self, value)
     if self.dtype.is_floating_point:
         same = ops.logical_or(same, ops.logical_and(ops.ne(self, self), ops.ne(value, value)))
@@ -160,6 +163,7 @@ def _quantile(op: str, self: Tensor, q: Tensor, dim: int | None, keepdim: bool, 
     ranks = _ranks(ordered, ops.reshape(q, (-1,)), skip=op == "nanquantile")
     if interpolation in ("lower", "higher", "nearest"):
         ranks = {"lower": ops.floor, "higher": ops.ceil, "nearest": ops.round}[interpolation](ranks)
+    # Steps have no slope: a gradient reaches q through the distance alone.
     below = ops.detach(ops.floor(ranks))
     lower = ops.gather(ordered, -1, _inside(below, size))
     if interpolation in ("linear", "midpoint"):
@@ -221,6 +225,7 @@ def bincount(self: Tensor, weights: Tensor | None, minlength: int) -> Any:
     size = _counted(self, minlength)
     if not self.shape.numel():
         return ops.full((minlength,), 0, dtype=int64, device=self.device)
+    # As PyTorch, which converts all other weights to float64.
     real = ops.real(weights) if weights.dtype.is_complex else weights
     added = real if weights.dtype in (float32, float64) else as_type(real, float64)
     zeros = ops.full((size,), 0, dtype=added.dtype, device=self.device)
@@ -260,6 +265,7 @@ def histc(self: Tensor, bins: int, min: Any, max: Any) -> Tensor:
             raise ValueRangeError(f"histc(): the range of [{low}, {high}] is not finite")
         if low == high:
             low, high = low - 1, high + 1
+    # Elements beyond the range are dropped, as in PyTorch and NumPy.
     inside = ops.logical_and(ops.ge(flat, low), ops.le(flat, high))
     flat = ops.masked_select(flat, inside)
     # The bounds in the dtype of the elements, as a kernel computes with them; counts as integers, since half precision
@@ -289,7 +295,9 @@ def mode(self: Tensor, dim: int, keepdim: bool) -> tuple[Any, Any]:
     differs = ops.ne(ops.slice(ordered, axis, 1, size, 1), ops.slice(ordered, axis, 0, size - 1, 1))
     first = ops.expand(ops.eq(ops.slice(ranks, axis, 0, 1, 1), 0), _with_size(self, axis, 1))
     begins = ops.cat([first, differs], axis)
+    # The running maximum of the starts is, at each place, where its run began.
     start = ops.cummax(ops.where.default(begins, ranks, number(0, ranks)), axis)[0]
+    # The first of equally long runs: the smallest of the most frequent elements, as in PyTorch.
     best = ops.argmax(ops.sub(ranks, start), axis, True)
     index = ops.gather(positions, axis, best)
     value = ops.gather(self, axis, index)
@@ -403,6 +411,7 @@ def _counts(op: str, self: Tensor, edges: Sequence[Any], weight: Tensor | None, 
         index = ops.where.default(ops.eq(x, top), number(count - 1, index), index)
         fits = ops.logical_and(ops.ge(index, 0), ops.lt(index, count))
         inside = fits if inside is None else ops.logical_and(inside, fits)
+        # Row-major numbers of the bins: one sum serves any number of coordinates.
         position = ops.add(ops.mul(position, count), index)
     # Values outside of all bins go to one behind the others.
     position = ops.where.default(inside, position, number(size, position))
