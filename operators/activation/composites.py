@@ -80,6 +80,7 @@ def softshrink(self: Tensor, lambd: Any) -> Tensor:
 
 
 def _elu(x: Tensor, alpha: float, scale: float = 1.0, stretch: float = 1.0) -> Tensor:
+    # Cut off first: an exponential that overflows where it is not chosen would make gradients NaN.
     bent = ops.mul(ops.expm1(ops.mul(ops.minimum(x, number(0, x)), stretch)), alpha * scale)
     return ops.where(ops.lt(x, 0), bent, x if scale == 1 else ops.mul(x, scale))
 
@@ -114,6 +115,7 @@ def logsigmoid(self: Tensor) -> Tensor:
 @computed
 def softplus(self: Tensor, beta: float, threshold: float) -> Tensor:
     steep = ops.mul(self, beta)
+    # Beyond the threshold the function is x but for rounding, and the exponential would overflow.
     return ops.where(ops.gt(steep, threshold), self, ops.div.default(log1p_exp(steep), beta))
 
 
@@ -166,6 +168,7 @@ def prelu_backward(grad_output: Tensor, self: Tensor, weight: Tensor) -> Tensor:
 def gelu(self: Tensor, approximate: str) -> Tensor:
     x = widened(self)
     if approximate == "none":
+        # erfc keeps the digits on the left, where 1 + erf is the difference of nearly equal numbers.
         factor = ops.erfc(ops.mul(x, -1 / math.sqrt(2)))
     elif approximate == "tanh":
         inner = ops.mul(ops.add(x, ops.mul(ops.mul(ops.mul(x, x), x), GELU_CUBIC)), GELU_SCALE)
@@ -231,6 +234,7 @@ def _implicit(name: str, self: Tensor, dim: int | None) -> int:
     warn_user(
         f"{name}(): no dim is given, and the choice of one for the caller is deprecated\n  try: {name}(x, dim=...)"
     )
+    # PyTorch's rule from the time when inputs were (classes), (batch, classes) or images.
     return 0 if self.ndim in (0, 1, 3) else 1
 
 
@@ -380,6 +384,7 @@ def rrelu(self: Tensor, lower: Any, upper: Any, training: bool, generator: Any) 
     if lower > upper:
         raise ValueRangeError(f"rrelu(): the lower bound {lower} is greater than the upper one, {upper}")
     if not training:
+        # In evaluation the slope is the mean of those that are drawn.
         return ops.leaky_relu.default(self, (lower + upper) / 2)
     x = self if self.dtype.itemsize >= 4 else as_type(self, float32)
     slope = ops.add(ops.mul(uniform_like(x, generator, x.dtype), upper - lower), lower)
@@ -395,6 +400,7 @@ def rrelu_inplace(self: Tensor, lower: Any, upper: Any, training: bool, inplace:
 def gumbel_softmax(logits: Tensor, tau: float, hard: bool, eps: float, dim: int) -> Tensor:
     if eps != 1e-10:
         warn_user("gumbel_softmax(): eps is deprecated and has no effect")
+    # The negative logarithm of an exponential number is a Gumbel number.
     noise = ops.exponential_(ops.empty(tuple(logits.shape), dtype=logits.dtype, device=logits.device))
     soft = ops.softmax.default(ops.div.default(ops.sub(logits, ops.log(noise)), tau), dim)
     if not hard:

@@ -151,6 +151,7 @@ def _scores(q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool, scale: f
 
     A mask of bools selects the pairs that take part; one of numbers is added, and may hold infinities.
     """
+    # The queries are scaled, not the scores, of which there are many more.
     scores = ops.matmul(ops.mul(q, scale), ops.transpose(k, -2, -1))
     added = mask is not None and mask.dtype is not bool_
     if added:

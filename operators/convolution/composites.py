@@ -59,6 +59,7 @@ def columns(
     """Return the windows of x as columns (N, groups, C / groups * kernel, places)."""
     x = grown(x, [(pad, pad) for pad in padding])
     rows = x.shape[1] // groups * prod(kernel)
+    # Here the windows are copied: overlapping elements as often as windows have them.
     return ops.reshape(windows(x, kernel, stride, dilation, out), (x.shape[0], groups, rows, prod(out)))
 
 
@@ -218,6 +219,8 @@ def conv_weight(
     count, outputs, out = y.shape[0], y.shape[1], tuple(y.shape[2:])
     windows = columns(x, tuple(weight_size)[2:], stride, padding, dilation, groups, out)
     y = ops.reshape(y, (count, groups, outputs // groups, prod(out)))
+    # For each example, then summed: a product over the joined batch would need a transposed copy of the
+    # windows.
     products = ops.matmul(y, ops.transpose(windows, 2, 3))
     return as_type(ops.reshape(ops.sum.dim(products, 0), tuple(weight_size)), input.dtype)
 

@@ -111,6 +111,7 @@ def fill(self: Tensor, value: Any) -> Tensor:
         raise DimensionCountError(
             f"fill(): only supports a 0-dimension value tensor but got tensor with {value.ndim} dimensions."
         )
+    # By a sum, so that the value gets its gradient.
     return ops.add(ops.zeros_like(self), as_type(value, self.dtype))
 
 

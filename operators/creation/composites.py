@@ -79,9 +79,11 @@ def _like(self: Tensor, memory_format: Any, make: Callable[[tuple[int, ...]], An
             raise ShapeError(
                 f"required rank {len(order)} tensor to use {memory_format} format, got {len(shape)}"
             )
+    # An expanded tensor has no order in memory that a dense one could have.
     elif not is_preserve(memory_format) or self.is_contiguous() or 0 in shape or 0 in stride:
         return make(shape)
     else:
+        # From the largest stride to the smallest: the outermost dimension comes first.
         order = sorted(range(len(shape)), key=lambda d: (-stride[d], d))
     inverse = sorted(range(len(shape)), key=order.__getitem__)
     return ops.permute(make(tuple(shape[d] for d in order)), tuple(inverse))
@@ -168,6 +170,7 @@ def spaced(start: Any, end: Any, steps: int, dtype: Dtype, layout: Any, device: 
     # From both ends, so that the last number is exact.
     up = ops.add(ops.mul(position, step), start)
     down = ops.sub(end + ops.mul(position, 0), ops.mul(ops.sub(position, steps - 1), -step))
+    # A single number is the start.
     return ops.where.default(ops.lt(position, max(steps // 2, steps == 1)), up, down)
 
 

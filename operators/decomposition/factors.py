@@ -58,6 +58,7 @@ def geqrf(self: Tensor) -> tuple[Any, Any]:
         v = ops.div.default(below, scale)
         full = ops.unsqueeze(ops.cat([ops.ones_like(first), v], -1), -1)
         others = ops.slice(rest, -1, 1, n - k, 1)
+        # LAPACK's tau is that of H; what is applied is its adjoint.
         step = ops.mul(full, ops.unsqueeze(ops.conj(tau), -1))
         others = ops.sub(others, ops.matmul(step, ops.matmul(adjoint(full), others)))
         diagonal = ops.where.default(flat, first, as_type(safe, first.dtype))
@@ -93,6 +94,7 @@ def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool, transpose: b
             raise DtypeError(
                 f"{op}(): {name} dtype {tensor.dtype} does not match the input dtype {self.dtype}"
             )
+    # As a square matrix: Q has as many columns as rows, whatever the number of reflections.
     whole = ops.constant_pad_nd(ops.narrow(self, -1, 0, count), (0, rows - count), 0)
     q = ops.linalg_householder_product(whole, input2)
     q = adjoint(q) if transpose else q
@@ -153,6 +155,7 @@ def _choice(s: Tensor) -> tuple[int, int]:
     if max(size, column) == 0 or math.isnan(size):
         return 0, 0
     at += 1
+    # Bunch's and Kaufman's tests: keep the diagonal element unless others would make the factors grow.
     if size >= ALPHA * column:
         return 0, 1
     row = ops.select(s, 0, at)
@@ -171,6 +174,7 @@ def _ldl(matrix: Tensor, hermitian: bool) -> tuple[Any, list[int], int]:
     low = ops.tril(matrix, -1)
     diagonal = ops.diagonal(matrix)
     if hermitian and matrix.dtype.is_complex:
+        # A Hermitian matrix has a real diagonal, and LAPACK does not look at imaginary parts.
         diagonal = as_type(ops.real(diagonal), matrix.dtype)
     mirrored = ops.conj(ops.t(low)) if hermitian else ops.t(low)
     rest = ops.add(ops.add(low, mirrored), ops.diag_embed(diagonal))
@@ -209,6 +213,7 @@ def _ldl(matrix: Tensor, hermitian: bool) -> tuple[Any, list[int], int]:
 def ldl_factor_ex(self: Tensor, hermitian: bool, check_errors: bool) -> tuple[Any, Any, Any]:
     check_shapes("linalg_ldl_factor_ex", self)
     batch, n = tuple(self.shape[:-2]), self.shape[-1]
+    # Matrix by matrix: the values decide which pivots are blocks of two.
     parts = [_ldl(matrix, hermitian) for matrix in ops.unbind(ops.reshape(self, (math.prod(batch), n, n)), 0)]
     infos = [info for _, _, info in parts]
     if check_errors and any(infos):
@@ -322,6 +327,7 @@ def _basis(apply: Product, back: Product, like: Tensor, columns: int, q: int, ni
     drawn = ops.randn((columns, q), dtype=like.dtype, device=like.device)
     basis = ops.linalg_qr(apply(drawn))[0]
     for _ in range(niter):
+        # Made orthonormal after each product, as otherwise all columns turn to the largest singular vector.
         basis = ops.linalg_qr(back(basis))[0]
         basis = ops.linalg_qr(apply(basis))[0]
     return basis
@@ -348,10 +354,12 @@ def _products(A: Tensor, M: Tensor | None) -> tuple[Product, Product]:
 def _lowrank(A: Tensor, q: int, niter: int, M: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     m, n = A.shape[-2:]
     apply, back = _products(A, M)
+    # The adjoint of a wide matrix, so that the random vectors are the shorter ones.
     wide = m < n
     if wide:
         apply, back, n = back, apply, m
     basis = _basis(apply, back, A, n, q, niter)
+    # Of the small matrix basis^H A, whose singular values are nearly the largest of A.
     U, S, Vh = ops.linalg_svd(adjoint(back(basis)), False)
     U, V = ops.matmul(basis, U), adjoint(Vh)
     return (V, S, U) if wide else (U, S, V)

@@ -91,6 +91,7 @@ def repeat_interleave_counts(repeats: Tensor, output_size: int | None) -> Tensor
             f"repeat_interleave(): the repeats add up to {total}, but output_size is {output_size}"
         )
     positions = ops.arange.default(total, device=repeats.device)
+    # The number of ends up to a place is the number of the element that it repeats.
     return as_type(ops._searchsorted(ends, positions, True), repeats.dtype)
 
 
@@ -168,6 +169,7 @@ def nonzero_as_tuple(self: Tensor, as_tuple: bool) -> Any:
     if not as_tuple:
         return ops.nonzero.default(self)
     index = ops.nonzero.default(self if self.ndim else ops.unsqueeze(self, 0))
+    # Copies: a column of the matrix would keep all others in memory.
     return tuple(ops.clone(column) for column in ops.unbind(index, 1))
 
 

@@ -50,6 +50,7 @@ def parse(equation: str, operands: Sequence[Any]) -> Equation:
     return _complete(*_read(equation), operands)
 
 
+# Programs call few equations, many times each.
 @lru_cache(maxsize=256)
 def _read(equation: str) -> tuple[tuple[Indices, ...], Indices | None]:
     """Return the indices of the operands and, behind an arrow, of the result."""
@@ -131,6 +132,7 @@ def _complete(terms: Sequence[Indices], result: Indices | None, operands: Sequen
     widest = max(open_ndims)
     written = tuple(_written(term, count) for term, count in zip(terms, open_ndims, strict=True))
     if result is None:
+        # Without an arrow the result has the letters that occur once, in alphabetical order, as in NumPy.
         named_once = sorted(
             i for i in {*sum(terms, ())} if i != ELLIPSIS and sum(t.count(i) for t in terms) == 1
         )
@@ -170,6 +172,7 @@ def contract(equation: Equation, operands: Sequence[Any]) -> Tensor:
                 f"einsum(): all operands must have one dtype, found {operands[0].dtype.name} and {operand.dtype.name}"
             )
     terms = [_without_repeats(term, t) for term, t in zip(equation.operands, operands, strict=True)]
+    # Greedy, as the best order takes exponential time to find.
     while len(terms) > 1:
         one, other = _cheapest(terms, sizes) if len(terms) > 2 else (0, 1)
         second, first = terms.pop(other), terms.pop(one)
@@ -238,6 +241,7 @@ def _cheapest(terms: Sequence[tuple[Indices, Any]], sizes: dict[int, int]) -> tu
         return size(left) - size(one) - size(other), size({*one, *other})
 
     pairs = [(a, b) for b in range(len(terms)) for a in range(b)]
+    # Pairs without a common index make outer products, which only grow.
     connected = [(a, b) for a, b in pairs if {*terms[a][0]} & {*terms[b][0]}]
     return min(connected or pairs, key=gain)
 

@@ -58,6 +58,7 @@ def _added(op: str, product: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
     def add(self: Tensor, one: Tensor, other: Tensor, beta: Any, alpha: Any) -> Tensor:
         check_shapes(op, self, one, other, beta, alpha)
+        # PyTorch converts the factors to the dtype of integers, too.
         if is_integral(self.dtype):
             beta, alpha = int(beta), int(alpha)
         # Half precision is rounded once, at the end.
@@ -139,6 +140,7 @@ def vecdot(x: Tensor, y: Tensor, dim: int) -> Tensor:
     if not x.ndim:
         return ops.mul(ops.conj(x), y)
     rows, columns = ops.movedim(ops.conj(x), dim, -1), ops.movedim(y, dim, -1)
+    # Each pair of vectors as a row times a column, so that one product of matrices serves the batch.
     product = ops.matmul(ops.unsqueeze(rows, -2), ops.unsqueeze(columns, -1))
     return ops.squeeze.dim(ops.squeeze.dim(product, -1), -1)
 
@@ -163,6 +165,7 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
 def kron(self: Tensor, other: Tensor) -> Tensor:
     ndim = max(self.ndim, other.ndim)
     left, right = ([1] * (ndim - t.ndim) + list(t.shape) for t in (self, other))
+    # Dimensions of both alternate, so that one product with broadcasting has all pairs.
     one = ops.reshape(self, tuple(size for a in left for size in (a, 1)))
     two = ops.reshape(other, tuple(size for b in right for size in (1, b)))
     return ops.reshape(ops.mul(one, two), tuple(a * b for a, b in zip(left, right, strict=True)))
@@ -329,6 +332,7 @@ def linalg_cross(self: Tensor, other: Tensor, dim: int) -> Tensor:
     check_shapes("linalg_cross", self, other, dim)
     at = wrap_dim("linalg.cross", dim, self.ndim)
     a, b = ([ops.select(t, at, i) for i in range(3)] for t in ops.broadcast_tensors([self, other]))
+    # a[i - 2] is a[i + 1] of three elements, and a[i - 1] is a[i + 2].
     parts = [ops.sub(ops.mul(a[i - 2], b[i - 1]), ops.mul(a[i - 1], b[i - 2])) for i in range(3)]
     return ops.stack(parts, at)
 
@@ -360,6 +364,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if weight.ndim not in (1, 2):
         raise DimensionCountError(f"linear(): weight must be 1D or 2D, got {weight.ndim}D")
     check_shapes("linear", input, weight, bias)
+    # The product and the bias are rounded once.
     if bias is not None and input.ndim == 2:
         return ops.addmm(bias, input, ops.t(weight))
     product = ops.matmul(input, ops.t(weight))
@@ -385,6 +390,7 @@ def pdist(self: Tensor, p: float) -> Tensor:
         raise ValueRangeError(f"pdist(): p must not be negative, got {p}")
     rows = self.shape[0]
     first, second = ops.unbind(ops.triu_indices(rows, rows, 1, device=self.device), 0)
+    # Each distance twice, but by one operator, which has kernels.
     distances = ops.cdist(self, self, p, "donot_use_mm_for_euclid_dist")
     index = ops.add(ops.mul(first, rows), second)
     return ops.index_select(ops.reshape(distances, (-1,)), 0, index)

@@ -144,6 +144,7 @@ def tolerance(op: str, A: Tensor, largest: Tensor, atol: Any, rtol: Any) -> Tens
         if isinstance(value, complex) or (isinstance(value, TensorBase) and value.dtype.is_complex):
             raise DtypeError(f"{op}(): {name} is a real number or tensor, not a complex one")
     default = epsilon(A) * max(A.shape[-2:])
+    # As in PyTorch, the default relative bound counts only where no absolute one is given.
     if rtol is None:
         if isinstance(atol, TensorBase):
             rtol = ops.where.default(ops.gt(atol, 0), 0.0, default)

@@ -42,6 +42,7 @@ def nll_loss(
     loss = ops.where.default(ignored, number(0, picked), ops.mul(ops.neg(picked), weights))
     if reduction != "mean":
         return reduced(loss, reduction, input.dtype)
+    # The mean by weights: ignored targets count in neither sum.
     return as_type(ops.div.default(ops.sum(loss), ops.sum(weights)), input.dtype)
 
 

@@ -100,6 +100,7 @@ def ctc_loss(
     loss = ops._ctc_loss(x, labels, inputs, lengths, blank, zero_infinity)[0]
     if zero_infinity:
         loss = ops.where.default(ops.eq(loss, math.inf), number(0, loss), loss)
+    # PyTorch's mean: each loss over the length of its target, then over the batch.
     if reduction == "mean":
         return ops.mean(ops.div.default(loss, as_type(ops.clamp(_column(lengths, x), min=1), loss.dtype)))
     if reduction == "sum":
@@ -243,6 +244,7 @@ def backward(
     x, alpha = widened(log_probs), widened(log_alpha)
     steps, batch = x.shape[:2]
     lattice = _Lattice(x, targets, input_lengths, target_lengths, blank)
+    # Backwards, a state may be skipped into from two before; so the marks move by two, too.
     skips = ops.slice(ops.constant_pad_nd(lattice.skips, (0, 2), False), 1, 2, lattice.states + 2, 1)
     row = ops.full((batch, lattice.states), -math.inf, dtype=x.dtype, device=x.device)
     shares = []

@@ -168,8 +168,10 @@ def _waves(size: Tensor, order: int, p: Sequence[float], q: Sequence[float]) -> 
     """Return J and Y of numbers from 8 on."""
     x = ops.maximum(size, number(8, size))
     over = ops.reciprocal(x)
+    # From -1 at infinity to 1 at 8.
     t = ops.sub(ops.mul(ops.square(over), 128), 1)
     inner, outer = chebyshev(p, t), ops.mul(chebyshev(q, t), over)
+    # Not of x - pi / 4: that difference is rounded, which costs digits where x is large.
     s, c = ops.sin(x), ops.cos(x)
     # cos(x - pi / 4) and sin(x - pi / 4) times the root of 2; a quarter of a turn more for order 1.
     first, second = ops.add(c, s), ops.sub(s, c)
@@ -214,6 +216,7 @@ def _second_kind(x: Tensor, result: Tensor) -> Tensor:
 def bessel_y0(x: Tensor) -> Tensor:
     size = ops.abs(x)
     low, t = _small(size)
+    # Y is 2 / pi log(x) J plus a function without a singularity, which the coefficients are of.
     near = ops.mul(ops.mul(ops.log(low), chebyshev(J0_SMALL, t)), 2 / math.pi)
     result = ops.where(ops.lt(size, 8.0), ops.add(near, chebyshev(Y0_SMALL, t)), _waves(size, 0, P0, Q0)[1])
     return _second_kind(x, result)
@@ -234,6 +237,7 @@ def bessel_y1(x: Tensor) -> Tensor:
 def spherical_bessel_j0(x: Tensor) -> Tensor:
     result = ops.div.default(ops.sin(x), ops.where(ops.eq(x, 0), number(1, x), x))
     result = ops.where(ops.eq(x, 0), number(1, x), result)
+    # The sine of infinity is NaN, and the limit 0.
     return ops.where(ops.eq(ops.abs(x), math.inf), number(0, x), result)
 
 
@@ -250,6 +254,7 @@ def _modified(x: Tensor, order: int, scaled: bool) -> Tensor:
     t = ops.sub(ops.mul(ops.square(low), 0.5), 1)
     half_log = ops.sub(ops.log(low), math.log(2))
     if order:
+        # K has a logarithm times I in it; what is left is smooth, and has the coefficients.
         near = ops.add(ops.mul(half_log, ops.special_i1(low)), ops.div.default(chebyshev(K1_SMALL, t), low))
     else:
         near = ops.sub(chebyshev(K0_SMALL, t), ops.mul(half_log, ops.i0(low)))

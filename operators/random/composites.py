@@ -76,6 +76,7 @@ def uniform_like(self: Tensor, generator: Any, dtype: Dtype) -> Tensor:
 @composite("bernoulli")
 def bernoulli(self: Tensor, generator: Any) -> Tensor:
     _expect_probabilities(self)
+    # Half precision has too few numbers between 0 and 1 for small probabilities.
     dtype = self.dtype if self.dtype.itemsize >= 4 else float32
     return as_type(ops.lt(uniform_like(self, generator, dtype), as_type(self, dtype)), self.dtype)
 
@@ -199,6 +200,7 @@ def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: An
         return ops.topk(ops.div.default(weights, times), num_samples, -1)[1]
     cumulative = ops.cumsum(weights, -1)
     last = ops.narrow(cumulative, cumulative.ndim - 1, cumulative.shape[-1] - 1, 1)
+    # In float64: float32 has 2^24 uniform numbers, and indices less likely than that would never be drawn.
     drawn = ops.rand((*self.shape[:-1], num_samples), generator=generator, dtype=float64, device=self.device)
     target = ops.unsqueeze(ops.mul(drawn, last), -1)
     cumulative, last = ops.unsqueeze(cumulative, -2), ops.unsqueeze(last, -2)
@@ -229,6 +231,7 @@ def _drop(self: Tensor, p: float, training: bool, inplace: bool, shape: Sequence
     if not training or p == 0 or not self.numel():
         return self
     noise = _kept(self, p, shape)
+    # Scaled up while training, so that evaluation is the identity.
     if p < 1:
         noise = ops.mul(noise, 1 / (1 - p))
     return ops.mul_(self, noise) if inplace else ops.mul(self, noise)
@@ -355,6 +358,7 @@ def log_normal(self: Tensor, mean: float, std: float, generator: Any) -> Tensor:
 def geometric(self: Tensor, p: float, generator: Any) -> Tensor:
     if not 0 < p < 1:
         raise ValueRangeError(f"geometric_(): p must be between 0 and 1, got {p}")
+    # The first success of trials with probability p, by the inverse of its distribution function.
     trials = ops.ceil(ops.div.default(ops.log(_inner(self, generator)), math.log1p(-p)))
     trials = ops.clamp(trials, 1, None)
     if not self.dtype.is_floating_point:

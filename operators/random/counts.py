@@ -60,6 +60,7 @@ def _inverted(first: Tensor, ratio: Callable[[int], Any], generator: Any) -> Ten
     """Return counts by inversion, from the probability of 0 and the ratio of the probabilities of k and k - 1."""
     uniform, result = _uniform(first, generator), ops.zeros_like(first)
     probability = total = first
+    # As many rounds as the largest count needs; elements that are done add nothing.
     for count in range(1, _STEPS):
         above = ops.gt(uniform, total)
         if not _any(above):

@@ -54,9 +54,11 @@ def hash_tensor(self: Tensor, dim: Sequence[int], keepdim: bool, mode: int) -> T
     bits = ops.reshape(ops.permute(bits, (*rest, *dims)), (*kept, prod(self.shape[d] for d in dims)))
     axis, size = len(rest), bits.shape[-1]
     if size == 1:
+        # The result must not be a view of the tensor.
         bits = ops.clone(bits)
     while size > 1:
         half = size // 2
+        # XOR takes any order, so halves are folded: a logarithmic number of operations.
         low = ops.bitwise_xor(ops.slice(bits, axis, 0, half), ops.slice(bits, axis, half, 2 * half))
         bits = ops.cat((low, ops.slice(bits, axis, 2 * half, size)), axis) if size % 2 else low
         size -= half
@@ -87,6 +89,7 @@ def mean(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Dtype | 
 
 
 def _orderable(self: Tensor) -> Tensor:
+    # Bools have no argmax, in PyTorch neither.
     return as_type(self, uint8) if self.dtype is bool_ else self
 
 
@@ -184,7 +187,9 @@ def logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     x = widened(self)
     if not _count("logsumexp", x, dim):
         return as_type(ops.log(ops.sum.dim(ops.exp(x), dim, keepdim)), self.dtype)
+    # Detached, as the shift cancels in the derivative as it does in the value.
     largest = ops.detach(ops.amax(ops.real(x), dim, True))
+    # The difference of equal infinities is NaN.
     largest = ops.where(ops.isfinite(largest), largest, 0.0)
     result = ops.log(ops.sum.dim(ops.exp(ops.sub(x, largest)), dim, keepdim))
     shift = largest if keepdim else ops.reshape(largest, tuple(result.shape))
@@ -263,6 +268,7 @@ def _norm(size: Tensor, order: float, dim: Sequence[int] | None, keepdim: bool) 
         return ops.sum.dim(as_type(ops.ne(size, 0), size.dtype), dims, keepdim)
     if math.isinf(order):
         return (ops.amax if order > 0 else ops.amin)(size, dims, keepdim)
+    # Without elements there is none that decides, and the sum of nothing is 0.
     if order == 1 or any(size.shape[d] == 0 for d in dims):
         return ops.sum.dim(size, dims, keepdim)
     # Divided by the element that decides, no power overflows, and none that matters underflows.
@@ -336,6 +342,7 @@ def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     x = widened(self)
     norm = ops.linalg_vector_norm(x, p, others, True)
     longer = ops.gt(norm, maxnorm)
+    # PyTorch's constant: the norm comes out just below the limit.
     scale = ops.div.default(maxnorm * ops.ones_like(norm), ops.add(norm, 1e-7))
     return as_type(ops.mul(x, ops.where.default(longer, scale, number(1, norm))), self.dtype)
 

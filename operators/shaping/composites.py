@@ -42,6 +42,7 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     size = infer_size("reshape", shape, self.numel())
     if view_strides(tuple(self.shape), self.stride(), size) is not None:
         return ops.view.default(self, size)
+    # Nobody else sees the copy, so the result is no view for autograd.
     return alone(ops.view.default(ops.clone(self, memory_format="contiguous_format"), size))
 
 
@@ -79,6 +80,7 @@ def t(self: Tensor) -> Tensor:
 
 def _without(self: Tensor, dims: Sequence[int]) -> Tensor:
     """Return the view without dimensions of size 1."""
+    # From the last one on, so that the dimensions before keep their numbers.
     for dim in sorted(dims, reverse=True):
         if self.shape[dim] == 1:
             self = ops.select(self, dim, 0)
@@ -87,6 +89,7 @@ def _without(self: Tensor, dims: Sequence[int]) -> Tensor:
 
 @composite("squeeze")
 def squeeze(self: Tensor) -> Tensor:
+    # An alias first: the result is a new view also where no dimension goes.
     return _without(ops.alias(self), range(self.ndim))
 
 
@@ -151,6 +154,7 @@ def movedim(self: Tensor, source: Sequence[int], destination: Sequence[int]) -> 
         )
     sources = [wrap("movedim", dim, self) for dim in source]
     targets = [wrap("movedim", dim, self) for dim in destination]
+    # For the check alone: no dimension may be named twice.
     wrap_dims("movedim", sources, self.ndim), wrap_dims("movedim", targets, self.ndim)
     if not self.ndim:
         return ops.alias(self)
@@ -334,6 +338,7 @@ def tensor_split(self: Tensor, sections: int, dim: int) -> list[Any]:
     if sections >= 2**31:
         raise ShapeError(f"tensor_split(): {sections} pieces are more than there can be tensors")
     least, more = divmod(size, sections)
+    # The first pieces are longer by one, as in NumPy's array_split.
     return _pieces(self, dim, [least + (i < more) for i in range(sections)])
 
 
@@ -348,6 +353,7 @@ def tensor_split_indices(self: Tensor, indices: Sequence[int], dim: int) -> list
 def tensor_split_tensor(self: Tensor, tensor_indices_or_sections: Tensor, dim: int) -> Any:
     points = tensor_indices_or_sections
     _size_to_split(self, dim)
+    # Sizes are needed by the host; to read them from a device would wait for it unseen.
     if points.device.type not in ("cpu", "meta"):
         raise ShapeError(f"tensor_split(): the tensor of split points is on {points.device}\n  try: .cpu()")
     if points.dtype.name != "int64":
@@ -435,6 +441,7 @@ def stack(tensors: Sequence[Any], dim: int) -> Any:
                 f"stack(): the tensors must have one shape, and tensor 0 has {list(first)}, tensor {index} has "
                 f"{list(tensor.shape)}"
             )
+    # Images in channels_last stay so: `cat` of permuted tensors would come out row-major.
     name = format_of(tensors) if at < len(first) else None
     if name is not None:
         return _stacked_in_order(tensors, at, ORDERS[name])
@@ -553,6 +560,7 @@ def _is_view(name: str) -> bool:
     )
 
 
+# Found by their names: an operator x_copy copies the view x, whichever those are.
 for _name in tuple(REGISTRY.names()):
     _base, _, _overload = _name.partition(".")
     _view = _base.removesuffix("_copy") + (f".{_overload}" if _overload else "")
@@ -563,6 +571,7 @@ for _name in tuple(REGISTRY.names()):
 @composite("view_as_real")
 def view_as_real(self: Tensor) -> Tensor:
     check_shapes("view_as_real", self)
+    # Of backends without shared memory the result is a new tensor.
     if not self._spec.backend.has_views:
         return ops.stack([ops.real(self), ops.imag(self)], -1)
     return ops.view.dtype(ops.unsqueeze(self, -1), self.dtype.to_real())

@@ -77,6 +77,7 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
     rolled = ops.clone(self, memory_format="contiguous_format")
     for shift, dim in zip(shifts, dims, strict=True):
         size = rolled.shape[dim]
+        # A shift to the right by n begins with the n-th element from the end.
         start = -shift % size if size else 0
         if start:
             rolled = ops.cat(

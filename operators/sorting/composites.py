@@ -64,6 +64,7 @@ def bisect(sorted_sequence: Tensor, self: Tensor, right: bool) -> Tensor:
     stop = ops.add(start, size)
     for _ in range(size.bit_length()):
         middle = ops.div(ops.add(start, stop), 2, rounding_mode="floor")
+        # A range that is closed may point behind the end; what is read there is not used.
         seen = ops.gather(sequence, -1, ops.clamp(middle, None, size - 1))
         stays = ops.gt(seen, values) if right else ops.ge(seen, values)
         open_ = ops.lt(start, stop)
