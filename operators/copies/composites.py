@@ -111,7 +111,7 @@ def fill(self: Tensor, value: Any) -> Tensor:
         raise DimensionCountError(
             f"fill(): only supports a 0-dimension value tensor but got tensor with {value.ndim} dimensions."
         )
-    # By a sum, so that the value gets its gradient.
+    # By a sum: to read the value would wait for its device, and a tensor that is mapped over has several.
     return ops.add(ops.zeros_like(self), as_type(value, self.dtype))
 
 

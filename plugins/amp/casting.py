@@ -67,6 +67,7 @@ class CastRule(LayerRule):
 
     def call(self, cached: Any, args: tuple[Any, ...]) -> Any:
         """Make the call with its tensors cast."""
+        # Autocast is off in the call below, which would meet this rule again.
         suspended = STATE.suspend()
         try:
             return self.overload.dispatch(self.converted(args))
@@ -106,6 +107,7 @@ class CastRule(LayerRule):
         source = tensor._spec.dtype
         if source is target or tensor._keys & self.device == 0 or source not in CAST:
             return tensor
+        # Parameters are float32, and this is the cast that their calls repeat.
         if source is FLOAT32 and target is self.precision:
             kept = casts.get(id(tensor))
             if kept is not None and kept[0] is tensor and kept[2] is target and kept[1] == tensor._version:

@@ -95,6 +95,7 @@ class LowerResultRule(PolicyRule):
     policy = "lower_result"
 
     def call(self, cached: Any, args: tuple[Any, ...]) -> Any:
+        # Autocast is off in the call below, which would meet this rule again.
         suspended = STATE.suspend()
         try:
             return self.cast(self.overload.dispatch(args), self.precision, {})

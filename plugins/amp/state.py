@@ -88,6 +88,7 @@ class AutocastState(Carried):
             return
         pairs: Setting = tuple([pair for pair in settings.get(LAYER, ()) if pair[0] != device_type])
         if on:
+            # In order, as the dispatcher caches calls by the setting: the order of blocks is not to matter.
             pairs = tuple(sorted((*pairs, (device_type, self.dtype_of(device_type))), key=itemgetter(0)))
         others = (
             {name: value for name, value in settings.items() if name != LAYER} if len(settings) > 1 else {}

@@ -62,6 +62,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         return self
     if not rows_of(self).same_rows(rows_of(src)) or ragged_dim(self) != ragged_dim(src):
         raise errors.ShapeError("copy_(): the rows of the two jagged tensors differ in length")
+    # Rows in the same places, gaps included: one copy serves all.
     if rows_of(self) == rows_of(src):
         ops.copy_(values_of(self), values_of(src))
         return self
@@ -154,6 +155,7 @@ def padded(self: Tensor, padding: float, output_size: Sequence[int] | None = Non
         )
     length = smallest[dim] = size[dim]
     count = batch_of(self) * length
+    # Where each place of a row lies in the padded batch, whose rows are all of one length.
     positions = rows.on(rows.rows * length + rows.positions, self.device)
     whole = ops.new_full(front, (count, *front.shape[1:]), padding)
     flat = ops.index_copy(whole, 0, positions, front)

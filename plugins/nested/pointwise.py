@@ -62,10 +62,12 @@ def aligned(op: str, args: Sequence[Any]) -> tuple[Tensor, list[Any]]:
         When jagged tensors have rows of different lengths, or a dense one does not broadcast to them.
     """
     nested = [value for value in args if is_nested(value)]
+    # The others broadcast to the one with most dimensions.
     template = max(nested, key=lambda tensor: tensor.ndim)
     for other in nested:
         _check_rows(op, template, other)
     take = values_of
+    # With gaps in different places the values do not line up.
     if any(rows_of(other) != rows_of(template) for other in nested):
         template, take = packed(template), packed_values
     converted = []

@@ -188,9 +188,11 @@ def scaled_dot_product_attention(
         return result
 
     sizes = [rows_of(tensor) for tensor in (query, key, value)]
+    # Rows of one length are a dense batch, which one call serves.
     if all(rows.shortest == rows.longest for rows in sizes):
         dense = attend(*(_as_batch(tensor) for tensor in (query, key, value)))
         return _of_batch(query, dense)
+    # Row by row: a padded batch with a mask would compute pairs of the longest row for every row.
     result = [
         ops.squeeze(attend(*(ops.unsqueeze(part, 0) for part in parts)), [0])
         for parts in zip(*(rows_as_list(tensor) for tensor in (query, key, value)), strict=True)

@@ -94,6 +94,7 @@ class Raggedness:
         )
 
     def __hash__(self) -> int:
+        # Equal batches have equal sizes; the offsets need not be hashed as well.
         return hash(self.sizes)
 
     # --- positions -------------------------------------------------------------------------------------------
@@ -180,6 +181,7 @@ class RaggedSize(int):
         return new
 
     def __eq__(self, other: object) -> bool:
+        # A number is not enough: rows of other lengths may have the same longest row.
         return isinstance(other, RaggedSize) and self.raggedness.same_rows(other.raggedness)
 
     def __ne__(self, other: object) -> bool:

@@ -86,6 +86,7 @@ def _by_dim(op: str) -> Callable[..., Any]:
             moved = ragged if keepdim else ragged - sum(d < ragged for d in dims)
             return _each(result, lambda r: like(self, r, moved))
         fast = FAST.get(op)
+        # Rows without elements have no extreme: the loop below refuses them in the words of the operator.
         if fast is not None and inner == [ragged - 1] and rows_of(self).shortest:
             return fast(self, keepdim, *args[keep_at + 1 :] if keep_at is not None else ())
         rows = [call(row, inner) for row in rows_as_list(self)]
@@ -114,6 +115,7 @@ def _row_sums(self: Tensor, keepdim: bool, dtype: Any) -> Tensor:
     values = packed_values(self)
     if dtype is not None:
         values = values.to(dtype)
+    # As sums of dense integers.
     elif not (values.dtype.is_floating_point or values.dtype.is_complex):
         values = values.to(to_dtype("int64"))
     size = list(values.shape)

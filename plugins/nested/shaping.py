@@ -245,6 +245,8 @@ def _viewed(op: str, self: Tensor, size: Sequence[int]) -> tuple[tuple[int, ...]
     rows, dim, shape = rows_of(self), ragged_dim(self), tuple(values_of(self).shape)
     before, after = prod(shape[: dim - 1]), prod(shape[dim:])
     if size and int(size[0]) in (-1, rows.batch):
+        # A size that names these rows says which dimension is ragged; a number may mean a dense one of the
+        # same size.
         exact = [k for k in range(1, len(size)) if isinstance(size[k], RaggedSize)]
         for k in exact or [k for k in range(1, len(size)) if _is_row_size(rows, size[k])]:
             left, right = _filled(size[1:k], before), _filled(size[k + 1 :], after)

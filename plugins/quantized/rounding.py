@@ -46,6 +46,7 @@ def rounded(x: Tensor, quantizer: Quantizer, dtype: dtype, *, alone: bool = Fals
     inverse, point = _inverse(quantizer, x)
     if dtype.name == "qint32" or isinstance(quantizer, PerChannel) or alone:
         return held(ops.round(ops.add(ops.mul(x, inverse), point)), dtype)
+    # The product of two float32 numbers is exact in float64, as in a fused multiplication and addition.
     exact = ops.add(ops.mul(ops.to.dtype(x, "float64"), inverse), point)
     return held(ops.round(ops.to.dtype(exact, "float32")), dtype)
 
@@ -57,6 +58,7 @@ def held(levels: Tensor, dtype: dtype) -> Tensor:
     """
     low, high = LIMITS[dtype.name]
     if dtype.name == "qint32":
+        # The largest int32 is no float32: it would be rounded up, beyond the range.
         levels = ops.to.dtype(levels, "float64")
     levels = ops.nan_to_num(levels, low if dtype.name == "qint32" else high, high, low)
     return ops.to.dtype(ops.clamp(levels, low, high), from_numpy_dtype(dtype.numpy))
@@ -64,6 +66,7 @@ def held(levels: Tensor, dtype: dtype) -> Tensor:
 
 def centred(ints: Tensor, point: int) -> Tensor:
     """Return integers less their zero point, in float32."""
+    # The difference of two int32 may need 33 bits.
     wide = "int64" if ints.dtype.itemsize == 4 else "float32"
     return ops.to.dtype(ops.sub(ops.to.dtype(ints, wide), point), "float32")
 

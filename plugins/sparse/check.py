@@ -153,6 +153,7 @@ def check_coo(
         raise errors.ShapeError(f"{what}: a size cannot be negative, but got {list(size)}")
     if not is_checked(asked, indices) or nnz == 0:
         return
+    # In host memory two passes settle the usual case; the loop below is there to name a fault.
     if isinstance(handle_of(indices), np.ndarray) and not coalesced:
         array = handle_of(indices)
         if (array.min(axis=1) >= 0).all() and (array.max(axis=1) < size[:sparse_dim]).all():
@@ -179,6 +180,7 @@ def _check_coalesced(what: str, indices: Tensor) -> None:
     ahead, behind = indices[:, :-1], indices[:, 1:]
     unsettled = ops.ones((indices.shape[1] - 1,), dtype=to_dtype("bool"), device=indices.device)
     rising = ~unsettled
+    # Dimension by dimension, as row-major numbers of large sizes would overflow.
     for dim in range(indices.shape[0]):
         rising = rising | (unsettled & (behind[dim] > ahead[dim]))
         unsettled = unsettled & (behind[dim] == ahead[dim])
@@ -310,6 +312,7 @@ def _holds(compressed: Any, plain: Any, nnz: int, minor: int) -> bool:
         return True
     if plain.min() < 0 or plain.max() >= minor:
         return False
+    # Columns may fall only where a new row begins.
     falling = np.flatnonzero(plain[1:] <= plain[:-1]) + 1
     begins = np.zeros(nnz + 1, np.bool_)
     begins[compressed] = True

@@ -152,6 +152,7 @@ class CooHandle(SparseHandle):
     ) -> None:
         self._set(values, shape, known)
         self.indices = indices
+        # One element is in order by itself.
         self.coalesced = coalesced or (known and indices.shape[1] < 2)
 
     @property

@@ -116,6 +116,7 @@ def _without_data(definition: OpDefinition, layout: str) -> Callable[..., Any]:
     def kernel(*args: Any) -> Any:
         outcome = run_rule(definition, args)
         sparse = [value for value in _flat(args) if isinstance(value, SparseHandle)]
+        # Functions of the stored elements keep the pattern, and so the number of elements.
         keeps = definition.kind == "pointwise" and len(sparse) == 1
         if isinstance(outcome, tuple | list):
             return type(outcome)(_laid_out(result, layout, sparse, keeps) for result in outcome)

@@ -28,11 +28,14 @@ def add(lib: ArrayLibrary, self: Handle, other: Handle | Scalar, alpha: Scalar) 
     """Unite both patterns; the elements that both store are added."""
     first, second = _pair(lib, "add", self, other)
     xp = lib.xp
+    # The same index arrays, as of a gradient and its parameter: nothing is searched.
     if same_pattern(first, second) and not (isinstance(first, CooHandle) and not first.coalesced):
         return first.with_values(first.values + scaled(second.values, alpha))
     if isinstance(first, CooHandle):
         values = xp.concatenate([first.values, scaled(second.values, alpha)])
         joined = CooHandle(xp.concatenate([first.indices, second.indices], axis=1), values, first.shape)
+        # As in PyTorch: a sum of tensors that are not coalesced is left so, and the sort is done once at the
+        # end.
         return lib.coalesce(joined) if first.coalesced and second.coalesced else joined
     merged = xp.concatenate([keys(lib, first), keys(lib, second)])
     values = xp.concatenate([elements(first), scaled(elements(second), alpha)])
@@ -63,6 +66,7 @@ def mul(lib: ArrayLibrary, self: Handle, other: Handle) -> Any:
     if not len(left) or not len(right):
         at = other_at = xp.zeros(0, xp.int64)
     else:
+        # Keys beyond the last one are found behind it; what is read instead is not equal.
         other_at = xp.minimum(xp.searchsorted(right, left), len(right) - 1)
         at = xp.flatnonzero(right[other_at] == left)
         other_at = other_at[at]

@@ -137,6 +137,7 @@ def lookup(lib: ArrayLibrary, source: Handle, wanted: Array) -> Any:
         return xp.zeros((len(wanted), *values.shape[1:]), values.dtype)
     own = keys(lib, source)
     at = xp.searchsorted(own, wanted)
+    # Keys beyond the last one are found behind it, where nothing can be read.
     at = xp.minimum(at, len(own) - 1)
     values_there = values[at]
     values_there[own[at] != wanted] = 0
@@ -188,6 +189,7 @@ def add_into(lib: ArrayLibrary, dense: Array, handle: Handle, factor: Scalar = 1
     values = scaled(elements(handle), factor)
     if not where:  # no sparse dimension: each element is a whole tensor
         dense += values.sum(axis=0, dtype=dense.dtype)
+    # An indexed `+=` would count only one of several equal coordinates.
     elif isinstance(handle, CooHandle) and not handle.coalesced:
         lib.add_at(dense, where, values)
     else:

@@ -82,6 +82,7 @@ def _coo_rows(lib: ArrayLibrary, handle: CooHandle) -> CsrHandle:
             number = number * size + index
         row, column = number * rows + row, number * columns + column
     values = handle.values
+    # By rows only: a product sums over the columns in any order.
     if not handle.coalesced:
         order = xp.argsort(row, kind="stable")
         row, column, values = row[order], column[order], values[order]
@@ -128,6 +129,8 @@ def _sparse_dense(lib: ArrayLibrary, self: Handle, other: Array) -> Any:
 def _dense_sparse(lib: ArrayLibrary, self: Array, other: Handle) -> Any:
     xp = lib.xp
     rows, columns = other.shape[-2:]
+    # Libraries multiply a sparse matrix by a dense one, not the reverse; so both are transposed, and the
+    # product again.
     if other.ndim == 2:
         if self.ndim == 1:
             return lib.times(single(lib, other), self, True)
@@ -154,6 +157,7 @@ def _sparse_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     fits = layout == "sparse_bsr" and not batch and self.blocksize[1] == other.blocksize[0]
     if fits and lib.has_blocks:
         blocks = lib.matrix(self) @ lib.matrix(other)
+        # SciPy's products have the columns of a row in any order; ours increase.
         blocks.sort_indices()
         compressed, plain = _int64(lib, blocks.indptr, blocks.indices)
         return BsrHandle(compressed, plain, blocks.data, shape)

@@ -49,6 +49,7 @@ def sum_dims(lib: ArrayLibrary, self: CooHandle, dim: Sequence[int] | None, keep
     dims = normal_dims(dim, self.ndim)
     sparse = [d for d in dims if d < self.sparse_dim]
     dense = tuple(d - self.sparse_dim + 1 for d in dims if d >= self.sparse_dim)
+    # In the dtype of the values: NumPy adds small integers in int64.
     values = self.values.sum(axis=dense, keepdims=keepdim, dtype=self.values.dtype) if dense else self.values
     if len(sparse) == self.sparse_dim:
         result = values.sum(axis=0, dtype=values.dtype)
@@ -76,6 +77,7 @@ def _fibers(lib: ArrayLibrary, handle: Handle, dim: int) -> tuple[Any, Any]:
         if d != dim:
             group = group * handle.shape[d] + index
     group = xp.broadcast_to(group, xp.broadcast_shapes(*(i.shape for i in where))).reshape(-1)
+    # Stable, so that elements of a fiber keep the order of their positions.
     order = xp.argsort(group, kind="stable")
     group = group[order]
     first = xp.ones(len(group), bool)
@@ -108,6 +110,7 @@ def softmax(lib: ArrayLibrary, self: Handle, dim: int, logarithm: bool) -> Any:
     lengths = xp.diff(xp.concatenate([starts, xp.asarray([len(order)])]))
     sorted_ = values[order]
     largest = lib.reduce_runs("maximum", sorted_, starts)
+    # A fiber of infinities has no finite largest element, and their difference is NaN.
     largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
     shifted = sorted_ - lib.repeat_rows(largest, lengths)
     powers = xp.exp(shifted)
@@ -150,6 +153,7 @@ def spread(
         source = canonical(lib, self)
         if not isinstance(source, CooHandle):
             source = lib.convert(source, "sparse_coo")
+        # For its keys alone, so it has no values.
         asked = CooHandle(xp.stack(where), source.values[:0], source.shape, known=False)
         spread_out = lookup(lib, source, keys(lib, asked))
     else:

@@ -33,6 +33,7 @@ def sampled_mm(lib: ArrayLibrary, self: Handle, mat1: Array, mat2: Array) -> Any
     *number, row, column = coordinates(lib, self)
     shape = xp.broadcast_shapes(row.shape, column.shape)
     row, column = (xp.broadcast_to(index, shape).reshape(-1) for index in (row, column))
+    # The matrices of a batch under each other, so that one call serves them all.
     if batch:
         flat = xp.zeros((), xp.int64)
         for size, index in zip(batch, number, strict=True):
@@ -67,6 +68,7 @@ def mm_reduce(lib: ArrayLibrary, self: CompressedHandle, mat2: Array, reduce: st
     result = xp.zeros((rows, wide), mat2.dtype)
     chosen = xp.full((rows, wide), -1, xp.int64)
     filled = xp.flatnonzero(lengths)
+    # Rows are taken in parts, so that the products of elements stay within CHUNK.
     per_row = max(int(lengths.max()) if rows else 1, 1) * max(wide, 1)
     step = max(CHUNK // per_row, 1)
     for start in range(0, len(filled), step):

@@ -64,6 +64,7 @@ def vector_norm(
             "  try: x.to_dense()"
         )
     values = ops.reshape(ops.sparse.values(_once(x)), (-1,))
+    # A negative order looks for the smallest element: a zero, where one is not stored.
     if not values.numel() or (ord < 0 and values.numel() < x.numel()):
         norm = ops.linalg_vector_norm(ops.new_zeros(values, (1,)), ord if ord >= 0 else 1, dtype=dtype)
     else:
@@ -79,6 +80,7 @@ def any_(self: Tensor) -> Tensor:
 def all_(self: Tensor) -> Tensor:
     """Return whether all elements are stored and none is zero."""
     values = ops.sparse.values(_once(self))
+    # An element that is not stored is zero.
     if values.numel() < self.numel():
         return ops.zeros_like(ops.any(values))
     return ops.all(values)

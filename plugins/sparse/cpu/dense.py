@@ -52,6 +52,7 @@ def coo_to_dense(handle: CooHandle, into: Array | None = None) -> Array:
     indices = positions(handle)
     if into is None and handle.coalesced:
         _rows_of(dense, handle.sparse_dim)[indices] = handle.values
+    # Equal coordinates are added up in float32: half precision would round after each.
     elif dense.dtype.itemsize == 2 and dense.dtype.kind not in "iu":
         whole = dense.astype(np.float32)
         np.add.at(_rows_of(whole, handle.sparse_dim), indices, handle.values.astype(np.float32))
@@ -146,6 +147,7 @@ def compressed_to_dense(handle: CompressedHandle) -> Array:
     row, column = major_of(flat), flat.plain
     if not handle.rows:
         row, column = column, row
+    # The columns of a batch were counted through all its matrices.
     if count != 1:
         column = column % max(columns, 1)
     if handle.blocked:

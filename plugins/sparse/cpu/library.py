@@ -49,6 +49,7 @@ class CpuLibrary(ArrayLibrary):
 
     def reduce_runs(self, how: str, values: Array, starts: Array) -> Any:
         """Reduce runs of values along the first dimension."""
+        # In the dtype of the values: NumPy adds small integers in int64.
         return getattr(np, how).reduceat(values, starts, axis=0, dtype=values.dtype)
 
     def starts_of(self, rows: Array, count: int) -> Any:

@@ -81,6 +81,7 @@ def coalesce(handle: CooHandle) -> CooHandle:
         indices[0], indices[1] = major_of(rows), rows.plain
         return CooHandle(indices, rows.values, handle.shape, coalesced=True)
     keys = positions(handle)
+    # Many programs make their coordinates in order; to see that costs less than to sort.
     if (keys[1:] > keys[:-1]).all():
         return CooHandle(handle.indices, handle.values.copy(), handle.shape, coalesced=True)
     keys, order = sort_keys(keys, prod(handle.shape[: handle.sparse_dim]))
@@ -119,6 +120,7 @@ def rows_of_coordinates(handle: CooHandle) -> CsrHandle:
     import scipy.sparse  # takes longer to import than all of tt, and few programs need it
 
     (rows, columns), nnz = handle.shape[:2], handle.nnz
+    # SciPy computes faster with indices of 32 bits, where they hold all positions.
     index = np.int32 if max(rows, columns, nnz) < 2**31 - 1 else np.int64
     plain = handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES
     if plain and handle.dtype != np.bool_ and nnz < LONG * rows:
@@ -188,6 +190,7 @@ def _sum_equal(matrix: Any, values: Array) -> Array:
     first[:1] = True
     np.not_equal(matrix.indices[1:], matrix.indices[:-1], out=first[1:])
     begins = matrix.indptr[:-1]
+    # Equal columns in neighbouring rows are different elements.
     first[begins[begins < len(first)]] = True
     starts = np.flatnonzero(first)
     if len(starts) == len(values):

@@ -81,6 +81,7 @@ class CudaLibrary(ArrayLibrary):
         """
         xp, combine = self.xp, getattr(self.xp, how)
         lengths = xp.diff(xp.concatenate([starts, xp.asarray([len(values)])]))
+        # A logarithmic number of rounds, each on all runs at once.
         for _ in range((int(lengths.max()) - 1).bit_length() if len(starts) else 0):
             run = self.repeat(xp.arange(len(starts)), lengths)
             position = xp.arange(len(values)) - starts[run]
@@ -142,6 +143,7 @@ class CudaLibrary(ArrayLibrary):
         solver = import_module(f"{self._matrices}.linalg")
         if right.ndim == 1:
             return solver.spsolve(matrix.tocsr(), right)
+        # cupyx solves for one right-hand side at a time.
         columns = [solver.spsolve(matrix.tocsr(), right[:, i].copy()) for i in range(right.shape[1])]
         return self.xp.stack(columns, axis=1)
 

@@ -102,6 +102,7 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
     block = [batch + 1, batch + 2] if handle.blocked else []
     behind = batch + 1 + len(block)
     dense = [behind + d - batch - 2 for d in order[batch + 2 :]]
+    # Where rows and columns change places, those of each block do, too.
     values = ops.permute(values, (*front, batch, *(block[::-1] if turned else block), *dense))
     shape = [self.shape[d] for d in order]
     return _made(self, (compressed, plain, values), shape, TURNED[handle.layout] if turned else handle.layout)
@@ -110,6 +111,7 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     handle = handle_of(self)
     first, second = wrap_dim("transpose", dim0, self.ndim), wrap_dim("transpose", dim1, self.ndim)
+    # Also the quickest: no operator is called.
     if self.ndim == 2 and first != second and not handle.blocked:  # the transpose has the same components
         kind, shape = HANDLES[TURNED[handle.layout]], handle.shape[::-1]
         return as_tensor_of(
@@ -194,6 +196,7 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
         return _made(self, (compressed, plain, values), shape)
     if batch or handle.blocked or handle.rows != (at == 0) or not has_data(self):
         return coo.select(_coordinates(self), at, index)
+    # The number of elements of a row depends on data, so the host must wait here.
     begin, end = compressed[index : index + 2].tolist()
     indices = ops.unsqueeze(plain[begin:end], 0).to(_int64())
     return coo_tensor(indices, values[begin:end], shape, coalesced=True)

@@ -90,12 +90,14 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
     indices, values = components(self)
     kept = order[:sparse] == list(range(sparse))
     if not kept:
+        # A transposed matrix is the usual case, and a flip is one operation.
         backwards = order[:sparse] == list(range(sparse))[::-1]
         rows = order[:sparse]
         indices = ops.flip(indices, (0,)) if backwards else ops.stack([indices[d] for d in rows])
     if order[sparse:] != list(range(sparse, ndim)):
         values = ops.permute(values, (0, *(d - sparse + 1 for d in order[sparse:])))
     shape = [self.shape[d] for d in order]
+    # Another order of the sparse dimensions is another order of the elements.
     return coo_tensor(indices, values, shape, handle_of(self).coalesced and kept, handle_of(self).known)
 
 
@@ -311,6 +313,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     begins = ops.searchsorted(ordered, numbers)
     counts = ops.searchsorted(ordered, numbers, right=True) - begins
     number = ops.repeat_interleave(ops.arange(numbers.shape[0], device=row.device), counts)
+    # How far the elements of a number lie from its copies in the result, which follow each other.
     shifts = begins - (ops.cumsum(counts, 0) - counts)
     keep = ops.arange(number.shape[0], device=row.device) + ops.index_select(shifts, 0, number)
     if order is not None:
@@ -386,6 +389,8 @@ def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
             indices = ops.cat([indices[:at], moved, indices[at + 1 :]])
         shifted.append(indices)
         begin += tensor.shape[at]
+    # Slices of several tensors may have equal coordinates; with zeros around them their sum is the joined
+    # slice.
     if at >= sparse:
         values = _padded(values, at - sparse + 1, shape[at])
     # Along the first dimension all coordinates of a tensor come before those of the next; along others they mix.

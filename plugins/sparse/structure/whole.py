@@ -49,6 +49,8 @@ def _aligned(self: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
         return values, other_values
     both = ops.cat([indices, other_places], 1)
     result = []
+    # The same coordinates, coalesced twice: once with the values of one tensor and zeros, once the other way
+    # round.
     for first, second in ((values, ops.zeros_like(other_values)), (ops.zeros_like(values), other_values)):
         whole = coo_tensor(both, ops.cat([first, second.to(first.dtype)]), self.shape)
         result.append(component(handle_of(ops.sparse.coalesce(whole)).values, self.device))
