@@ -26,6 +26,7 @@ def attention(query: Described, key: Described, value: Described, attn_mask: Any
         )
     batch = broadcast(op, query.shape[:-2], key.shape[:-2], value.shape[:-2])
     scores = (*batch, query.shape[-2], key.shape[-2])
+    # A mask may repeat over the scores, but not add to their shape.
     if attn_mask is not None and broadcast(op, scores, attn_mask.shape) != scores:
         raise ShapeError(f"{op}(): attn_mask {list(attn_mask.shape)} does not fit the scores {list(scores)}")
     return (*batch, query.shape[-2], value.shape[-1])

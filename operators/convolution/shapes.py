@@ -27,6 +27,7 @@ def each(op: str, value: Sequence[int], count: int, name: str) -> tuple[Any, ...
 
 def dims_of(op: str) -> int:
     """Return the number of spatial dimensions, from the name of the operator."""
+    # One rule serves conv1d to conv3d, as well as the pools, and only their names tell them apart.
     return int(next(c for c in op if c.isdigit()))
 
 
@@ -103,6 +104,7 @@ def expect_weight(op: str, weight: Described, count: int, groups: int) -> None:
         raise ShapeError(f"{op}(): expected a {count + 2}D weight, but got one of size {list(weight.shape)}")
     if groups <= 0:
         raise ShapeError(f"{op}(): groups must be greater than zero, got {groups}")
+    # No filters at all would divide into any number of groups.
     if weight.shape[0] < groups or weight.shape[0] % groups:
         raise ShapeError(
             f"{op}(): dimension 0 of the weight divides into groups={groups} of at least one filter, which the "
@@ -151,6 +153,7 @@ def conv_transpose(
     for size, width, step, gap, pad, extra in zip(
         sizes, weight.shape[2:], steps, gaps, pads, more, strict=True
     ):
+        # It chooses among the sizes that a convolution maps to this input, of which there are not more.
         if extra >= max(step, gap):
             raise ShapeError(
                 f"{op}(): output_padding {list(more)} must be below the larger of stride {list(steps)} and dilation "
@@ -185,6 +188,7 @@ def conv_weight(
         raise ShapeError(f"{op}(): no convolution has filters of size {list(weight_size)} in groups={groups}")
     batch, channels, sizes = split_channels(op, input, count)
     others, outputs, windows = split_channels(op, grad, count)
+    # Filters list the channels of one group only.
     expected = weight_size[1] * groups, weight_size[0]
     if batch != others or (channels, outputs) != expected or outputs % groups or min(weight_size[2:]) < 1:
         raise ShapeError(
@@ -213,6 +217,7 @@ def im2col(
     input: Described, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1, *, op: str
 ) -> Shape:
     """Every window of an image as a column."""
+    # Messages name the function that was called.
     op = op.removeprefix("functional_")
     if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
         raise DimensionCountError(

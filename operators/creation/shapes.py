@@ -56,6 +56,7 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, op: s
             f"{list(physical_layout)}"
         )
     shape = check_size(op, size)
+    # Strides are given in the order of memory, and then go back to the dimensions.
     dense = contiguous_strides(tuple(shape[d] for d in physical_layout))
     return Result(shape, tuple(dense[[*physical_layout].index(d)] for d in range(len(shape))))
 
@@ -86,6 +87,7 @@ def arange(end: Any, start: Any = 0, step: Any = 1, dtype: Any = None, *, op: st
             f"{op}(): upper bound and lower bound inconsistent with step sign: {start}, {end}, {step}"
         )
     if all(isinstance(value, int) for value in (start, end, step)):
+        # Rounded up in integers: a quotient of floats is inexact beyond 2**53.
         return (-(-(end - start) // step),)
     return (math.ceil((end - start) / step),)
 
@@ -116,6 +118,7 @@ def triangle_indices(row: int, col: int, offset: int = 0, *, op: str) -> Shape:
 @rule("upper_triangle_indices")
 def upper_triangle_indices(row: int, col: int, offset: int = 0, *, op: str) -> Shape:
     """Row and column of every place of an upper triangle."""
+    # All places but those below the diagonal.
     return 2, row * col - triangle_size(op, row, col, offset - 1)
 
 
@@ -128,6 +131,7 @@ def triangle_size(op: str, row: int, col: int, offset: int) -> int:
     first = min(first, row)
     full = row - max(last, first)
     growing = max(last - first, 0)
+    # The rows in between form an arithmetic series; those after them are full.
     return growing * (first + 1 + offset) + growing * (growing - 1) // 2 + full * col
 
 

@@ -44,6 +44,7 @@ def svd(
     k = min(m, n)
     full = full_matrices if full_matrices is not None else not some
     u = (*batch, m, m if full else k)
+    # The older `svd` returns V, and `linalg.svd` its conjugate transpose.
     if full_matrices is None:
         return u, (*batch, k), (*batch, n, n if full else k)
     return u, (*batch, k), (*batch, n if full else k, n)
@@ -188,6 +189,7 @@ def slogdet(self: Described, /, *, op: str) -> tuple[Shape, Shape]:
 
 def is_vector(A: Described, B: Described) -> bool:
     """Return whether the right-hand sides of `linalg.solve` are vectors rather than matrices."""
+    # A batch of vectors has the shape of A without its last dimension; whatever else there is are matrices.
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
 
@@ -259,6 +261,7 @@ def lstsq(
         raise DimensionCountError(
             f"{op}(): A must have as many dimensions as B, or one more, but they have {A.ndim} and {B.ndim}"
         )
+    # The same distinction as PyTorch's: a batch of vectors has the shape of A without its last dimension.
     vector = A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
     right = (*B.shape, 1) if vector else tuple(B.shape)
     if len(right) < 2 or right[-2] != m:
@@ -268,6 +271,7 @@ def lstsq(
     both = broadcast(op, batch, right[:-2])
     columns = right[-1:]
     measured = driver in ("gelsd", "gelss")
+    # Only more equations than unknowns leave residuals, and gelsy does not return them.
     return (
         (*both, n, *(() if vector else columns)),
         (*both, *columns) if m > n and (measured or driver == "gels") else (0,),

@@ -60,6 +60,7 @@ def expect_places(op: str, self: Described, dim: int, index: Described) -> None:
 def expect_index_fits(op: str, self: Described, dim: int, index: Described, name: str = "self") -> None:
     """Raise if the index is larger than the tensor in a dimension other than `dim`."""
     at = wrap_dim(op, dim, self.ndim)
+    # A number counts as a vector of one element.
     if (self.ndim or 1) != (index.ndim or 1):
         raise ShapeError(
             f"{op}(): the index and {name} must have equally many dimensions, but the index has shape "
@@ -136,6 +137,7 @@ def take(self: Described, index: Described, *, op: str) -> Result:
 def index(self: Described, indices: Sequence[Any], *, op: str) -> Result:
     """Advanced indexing: the index tensors broadcast and replace the dimensions that they index."""
     expect_indices(op, self, indices)
+    # Only the values of a mask say how many places it names.
     if any(i is not None and i.dtype in (bool_, uint8) for i in indices):
         raise DataDependentError(op, "meta")
     indexed = [dim for dim, i in enumerate(indices) if i is not None]
@@ -154,6 +156,7 @@ def index(self: Described, indices: Sequence[Any], *, op: str) -> Result:
     adjacent = indexed == list(range(indexed[0], indexed[0] + len(indexed)))
     before = [dim for dim in rest if adjacent and dim < indexed[0]]
     after = [dim for dim in rest if dim not in before]
+    # Any place in an empty dimension is out of range, whatever the values of the index are.
     if 0 in (self.shape[dim] for dim in indexed) and 0 not in common:
         raise IndexValueError(
             f"{op}(): index is out of bounds for dimension with size 0: shape {list(self.shape)}"
@@ -161,6 +164,8 @@ def index(self: Described, indices: Sequence[Any], *, op: str) -> Result:
     shape = (*(self.shape[d] for d in before), *common, *(self.shape[d] for d in after))
     if 0 in shape:
         return Result(shape)
+    # PyTorch orders the result by how an iteration reads source and indices: in the source, the dimensions of
+    # the indices have step 0.
     source = _Read(
         shape, (*(self.strides[d] for d in before), *(0,) * len(common), *(self.strides[d] for d in after))
     )
@@ -197,6 +202,7 @@ def expect_indices(op: str, self: Described, indices: Sequence[Any]) -> None:
                         f"{op}(): a mask of shape {list(i.shape)} does not fit a tensor of shape {list(self.shape)}: "
                         f"its dimension {own} and dimension {dim + own} differ"
                     )
+        # A mask takes the place of as many dimensions as it has.
         dim += i.ndim if i.dtype in (bool_, uint8) else 1
     if dim > self.ndim:
         raise IndexValueError(f"{op}(): too many indices: {dim} for a tensor of {self.ndim} dimensions")
@@ -206,6 +212,7 @@ def expect_indices(op: str, self: Described, indices: Sequence[Any]) -> None:
 def index_put(self: Described, indices: Sequence[Any], values: Any = None, *, op: str) -> Result:
     """Write at the places that advanced indexing reads; the result is like the first argument."""
     expect_indices(op, self, indices)
+    # The places of a mask are counted when its values are known.
     if not any(i is not None and i.dtype in (bool_, uint8) for i in indices) and hasattr(values, "shape"):
         region = index(self, indices, op=op).shape
         if not broadcasts_to(values.shape, region):

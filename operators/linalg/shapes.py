@@ -25,6 +25,7 @@ def matmul(self: Described, other: Described, /, *, op: str) -> Shape:
         raise DimensionCountError(
             f"{op}(): both arguments to matmul need to be at least 1D, but they are {self.ndim}D and {other.ndim}D"
         )
+    # A vector is one row on the left and one column on the right; that dimension leaves the result again.
     left = self.shape if self.ndim > 1 else (1, *self.shape)
     right = other.shape if other.ndim > 1 else (*other.shape, 1)
     if left[-1] != right[-2]:
@@ -135,6 +136,7 @@ def cross(self: Described, other: Described, /, dim: int | None = -1, *, op: str
         )
     shape = broadcast(op, self.shape, other.shape)
     if dim is None:
+        # As PyTorch's older `cross`: without dim, the first dimension of size three.
         at = next((i for i, size in enumerate(self.shape) if size == 3), -1)
     else:
         at = wrap_dim(op, dim, self.ndim)
@@ -186,6 +188,7 @@ def baddbmm(self: Described, batch1: Described, batch2: Described, /, *, op: str
 @rule("addbmm")
 def addbmm(self: Described, batch1: Described, batch2: Described, /, *, op: str) -> Shape:
     """A sum of products of matrices added to a tensor."""
+    # The batch is summed over.
     return added(op, self, bmm(batch1, batch2, op=op)[1:])
 
 
@@ -227,6 +230,7 @@ def cdist(x1: Described, x2: Described, p: float = 2.0, compute_mode: str | None
         raise ShapeError(
             f"{op}(): X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
         )
+    # NaN must fail too.
     if not p >= 0:
         raise ValueRangeError(f"{op}(): only supports non-negative p values, got {p}")
     if compute_mode is not None and compute_mode not in MODES:

@@ -15,6 +15,7 @@ Shape = tuple[int, ...]
 
 def chosen_reduction(op: str, reduction: str, size_average: bool | None, reduce: bool | None) -> str:
     """Return the requested reduction of a loss: by its name, or by PyTorch's two older bools."""
+    # Either of the older arguments overrules `reduction`, as in PyTorch.
     if size_average is not None or reduce is not None:
         if reduce is not None and not reduce:
             return "none"
@@ -131,6 +132,7 @@ def class_loss(
     input: Described, target: Described, weight: Described | None = None, reduction: str = "mean", *, op: str
 ) -> tuple[Shape, Shape]:
     """The loss, and a number for each target."""
+    # Messages name the public operator.
     op = op.lstrip("_")
     loss = nll_loss(input, target, weight, reduction, op=op)
     if target.dtype.name not in ("int64", "uint8"):
@@ -238,6 +240,7 @@ def ctc_loss(
         )
     check_lengths(log_probs, targets, tuple(input_lengths), tuple(target_lengths))
     batch = log_probs.shape[1]
+    # The states are the labels, with a blank before, between and after them.
     return (batch,), (batch, log_probs.shape[0], 2 * targets.shape[1] + 1)
 
 

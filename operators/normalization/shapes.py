@@ -60,6 +60,7 @@ def layer_norm(
         raise ShapeError(f"{op}(): normalized_shape is empty: give the size of at least one dimension")
     if not input.ndim:
         raise ValueRangeError(f"{op}(): the input must have at least 1 dimension, but has 0")
+    # An empty shape would compare with everything here, so it was refused above.
     if list(input.shape)[-len(shape) :] != shape:
         raise ShapeError(
             f"{op}(): the shape of the input, {list(input.shape)}, does not end in normalized_shape, {shape}"
@@ -153,6 +154,7 @@ def group_norm(
         )
     channel_norm(input, weight, bias, op=op)
     check_parameters(op, input, weight, bias)
+    # As PyTorch, which counts over the batch: several items pass, though each group has one number.
     if prod(input.shape) == num_groups:
         raise ValueRangeError(
             f"{op}(): a group of one number has no variance; the input has the shape {list(input.shape)}"

@@ -71,6 +71,7 @@ def fused_rule(
     """Nothing; raises unless rule, lists and numbers fit together."""
     if rule not in FUSED_RULES:
         raise ValueRangeError(f"{op}(): rule must be one of {', '.join(FUSED_RULES)}, not {rule!r}")
+    # Two numbers that every rule has come on top.
     if len(numbers) != FUSED_RULES[rule] + 2:
         raise ValueRangeError(f"{op}(): {rule} has {FUSED_RULES[rule] + 2} numbers, got {len(numbers)}")
     states = {"first": first, "second": second, "third": third}
@@ -85,6 +86,7 @@ def _expect_alike(op: str, self: Any, others: dict[str, Any]) -> list[Any]:
     if not self:
         raise ValueRangeError(f"{op}(): tensor list must have at least one tensor")
     for name, tensors in others.items():
+        # A state that the rule does not keep is an empty list.
         if not tensors and name != "grads":
             continue
         if len(tensors) != len(self):

@@ -25,6 +25,8 @@ def broadcast_rule(*tensors: Any, op: str) -> Result:
     """All tensors broadcast; the result keeps the order of dimensions that they share."""
     operands = [t for t in tensors if is_described(t)]
     shape = broadcast(op, *(t.shape for t in operands))
+    # A number among the arguments counts as an operand, and so keeps equal strides from being taken as they
+    # are.
     return Result(shape, dense_strides(shape, operands, scalars=len(operands) < len(tensors)))
 
 

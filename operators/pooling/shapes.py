@@ -38,6 +38,7 @@ def strides_of(op: str, widths: Shape, stride: Sequence[int] | None) -> Shape:
 
 def windows_in(size: int, width: int, step: int, pad: int, gap: int, ceil_mode: bool) -> int:
     """Return how many windows a dimension has; with ceil_mode, also the last that it does not fill."""
+    # With ceil_mode the division rounds up.
     span = size + 2 * pad - gap * (width - 1) - 1 + (step - 1 if ceil_mode else 0)
     out = span // step + 1
     # The last window must start inside the input or the padding before it.
@@ -59,6 +60,7 @@ def pooled(
     steps, gaps = strides_of(op, widths, stride), positive(op, dilation, count, "dilation")
     pads = not_negative(op, padding, count, "padding")
     for pad, width, gap in zip(pads, widths, gaps, strict=True):
+        # A window inside the padding alone would have no element.
         if pad > (gap * (width - 1) + 1) // 2:
             raise ShapeError(
                 f"{op}(): padding={pad} is more than half of the window, which spans {gap * (width - 1) + 1} elements "
@@ -123,6 +125,7 @@ def max_pool_values(
     op: str,
 ) -> Shape:
     """The largest value in each window."""
+    # Messages name the public operator.
     op = op.removeprefix("_")
     lead, sizes = channels_of(op, input, dims_of(op))
     return (*lead, *pooled(op, sizes, kernel_size, stride, padding, dilation, ceil_mode))
@@ -172,6 +175,7 @@ def fractional_max_pool(
                 f"{name}(): {new} windows of {width} elements start at different places of at least {new + width - 1} "
                 f"elements, but the input has the sizes {list(sizes)}"
             )
+    # Without a batch, samples still have a dimension for it, of size one.
     expected = (*((1,) if len(lead) == 1 else ()), *lead, count)
     if samples.ndim != 3 or tuple(samples.shape[1:]) != expected[1:] or samples.shape[0] < expected[0]:
         raise ShapeError(

@@ -86,6 +86,7 @@ def rnn_layer(
     if w_hr is not None and mode != "lstm":
         raise ShapeError(f"{op}(): only an lstm has projections")
     expect(op, "w_ih", w_ih, (gates * hidden, input.shape[-1]))
+    # A projection makes the state shorter than the cell.
     expect(op, "hx", hx, (batch, out if w_hr is not None else hidden))
     expect(op, "cx", cx, (batch, hidden))
     expect(op, "w_hh", w_hh, (gates * hidden, out))
@@ -93,6 +94,7 @@ def rnn_layer(
     expect(op, "b_hh", b_hh, (gates * hidden,))
     expect(op, "w_hr", w_hr, (out, hidden))
     lead = tuple(input.shape[:-1])
+    # A rule has one number of results for all modes.
     last_cell = (batch, hidden) if mode == "lstm" else (0,)
     return (*lead, out), (batch, out), last_cell, (*lead, SAVED[mode] * hidden)
 

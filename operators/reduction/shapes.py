@@ -139,6 +139,7 @@ def vector_norm(
     self: Described, ord: Any = 2, dim: Sequence[int] | None = None, keepdim: bool = False, *, op: str
 ) -> tuple[int, ...]:
     """One norm for each vector; norms of negative order and of inf are undefined for no elements."""
+    # Messages name the public operator.
     op = op.lstrip("_")
     if isinstance(ord, complex):
         raise DtypeError(f"{op}(): the order of a norm must be a real number, got {ord}")

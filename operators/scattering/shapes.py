@@ -37,6 +37,7 @@ REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 def scatter(self: Described, dim: int, index: Described, src: Any = None, *, op: str) -> Result:
     """Write elements along a dimension; the result is like the first argument."""
     expect_places(op, self, dim, index)
+    # An index without elements writes nothing, so src may have any shape.
     if hasattr(src, "shape") and 0 not in index.shape:
         if (src.ndim or 1) != (index.ndim or 1):
             raise DimensionCountError(
@@ -76,6 +77,7 @@ def index_add(self: Described, dim: int, index: Described, source: Any = None, *
     if hasattr(source, "shape"):
         count = index.shape[0] if index.ndim else 1
         have = source.shape[at] if source.ndim > at else 1
+        # The next check has the clearer message for a source of fewer dimensions.
         if count != have and (source.ndim > at or not source.ndim):
             raise IndexValueError(
                 f"{op}(): there are {count} indices, but source has {have} slices along dimension {at}"
@@ -113,6 +115,7 @@ def index_copy(self: Described, dim: int, index: Described, source: Described, *
         )
     expected = reduced_shape(self.shape, (at,), False) if self.ndim else ()
     slices = reduced_shape(source.shape, (at,), False) if source.ndim else ()
+    # A source of no dimensions fits slices of one element, however many dimensions these have.
     if expected != slices and (prod(expected) != 1 or source.ndim):
         raise ShapeError(
             f"{op}(): the slices along dimension {at} must have one shape, but have {list(slices)} in source and "
@@ -171,6 +174,7 @@ def embedding(weight: Described, indices: Described, *, op: str) -> Shape:
     if weight.ndim != 2:
         raise DimensionCountError(f"{op}(): 'weight' must be 2-D, got {weight.ndim}-D")
     expect_index_dtype(op, indices)
+    # No value of an index could be right.
     if not weight.shape[0] and 0 not in indices.shape:
         raise IndexValueError(f"{op}(): the weight has no rows, and the indices name some")
     return (*indices.shape, weight.shape[1])
@@ -221,5 +225,6 @@ def embedding_bag(
         raise DtypeError(f"{op}(): per_sample_weights must be real, and has {per_sample_weights.dtype}")
     if mode not in ("sum", "mean", "max"):
         raise ValueRangeError(f"{op}(): mode has to be one of sum, mean or max, got {mode}")
+    # With include_last_offset, the last offset ends the last bag and begins none.
     bags = max(offsets.shape[0] - include_last_offset, 0)
     return (bags, weight.shape[1]), (bags, weight.shape[1]) if mode == "max" else (0,)

@@ -112,6 +112,7 @@ def squeeze(self: Described, dim: Any = None, *, op: str) -> Result:
 def unsqueeze(self: Described, dim: int, *, op: str) -> Result:
     """Insert a dimension of size 1."""
     index = wrap_dim(op, dim, self.ndim + 1)
+    # A step over all of the dimension behind it, as PyTorch gives, so that dense tensors stay dense.
     stride = self.shape[index] * self.strides[index] if index < self.ndim else 1
     return view(
         self,
@@ -134,6 +135,7 @@ def expand(self: Described, size: Sequence[int], *, op: str) -> Result:
     lead = len(size) - self.ndim
     shape, strides = [], []
     for dim, requested in enumerate(size):
+        # Sizes line up from the last dimension, as in broadcasting.
         own = dim - lead
         if own < 0:
             if requested < 0:
@@ -184,12 +186,14 @@ def view_dtype(self: Described, dtype: Dtype, *, op: str) -> Result:
         raise ShapeError(
             f"{op}(): a tensor without dimensions of {self.dtype} cannot be read as {dtype}, which has another size"
         )
+    # Only bytes that are neighbours in memory can be read as one element, or one element as several.
     if self.strides[-1] != 1:
         raise ShapeError(
             f"{op}(): {self.dtype} read as {dtype}, which has another size, needs a last stride of 1, but it is "
             f"{self.strides[-1]}"
         )
     if old > new:
+        # Strides and offset count elements, of which the same bytes hold more now.
         ratio = old // new
         return Result(
             (*self.shape[:-1], self.shape[-1] * ratio),
@@ -198,6 +202,7 @@ def view_dtype(self: Described, dtype: Dtype, *, op: str) -> Result:
             dtype,
         )
     ratio = new // old
+    # Each wider element must begin at a multiple of its own size, wherever a stride leads.
     if self.shape[-1] % ratio or self.offset % ratio or any(stride % ratio for stride in self.strides[:-1]):
         raise ShapeError(
             f"{op}(): the last size ({self.shape[-1]}), the strides {list(self.strides[:-1])} and the storage offset "
@@ -301,8 +306,10 @@ def block_diag(tensors: Sequence[Described], *, op: str) -> Shape:
             raise DimensionCountError(
                 f"{op}(): Input tensors must have 2 or fewer dimensions. Got {tensor.ndim}"
             )
+        # A number is a matrix of one element, and a vector one row.
         height, width = ((1, 1), (1, *tensor.shape), tuple(tensor.shape))[tensor.ndim]
         rows, columns = rows + height, columns + width
+    # PyTorch makes one empty row of no tensors at all.
     return (rows, columns) if tensors else (1, 0)
 
 
@@ -323,6 +330,7 @@ def roll(self: Described, shifts: Sequence[int], dims: Sequence[int] = (), *, op
     dim_list = list(dims) if isinstance(dims, (list, tuple)) else [dims]
     if not shift_list:
         raise ShapeError(f"{op}(): no shift is given")
+    # A single shift without a dimension moves the flattened tensor.
     if dim_list or len(shift_list) != 1:
         if len(shift_list) != len(dim_list):
             raise ShapeError(
@@ -356,6 +364,7 @@ def diag_embed(self: Described, offset: int = 0, dim1: int = -2, dim2: int = -1,
         )
     if not self.ndim:
         raise ShapeError(f"{op}(): needs a tensor of at least one dimension")
+    # Off the main diagonal, as many elements need as many more rows and columns.
     size = self.shape[-1] + abs(offset)
     rest = iter(self.shape[:-1])
     return tuple(size if i in (first, second) else next(rest) for i in range(ndim))
@@ -373,8 +382,10 @@ def constant_pad_nd(self: Described, pad: Sequence[int], *, op: str) -> Shape:
         raise ShapeError(f"{op}(): pad holds counts for {count} dimensions, and the tensor has {self.ndim}")
     shape = list(self.shape)
     for i in range(count):
+        # The pairs begin at the last dimension.
         dim = self.ndim - 1 - i
         shape[dim] += pad[2 * i] + pad[2 * i + 1]
+        # What one side adds does not make up for the other: elements are removed before any are added.
         if self.shape[dim] + min(pad[2 * i], 0) + min(pad[2 * i + 1], 0) < 0:
             raise ShapeError(
                 f"{op}(): pad ({pad[2 * i]}, {pad[2 * i + 1]}) takes more away from dimension {dim} than its size, "
@@ -392,6 +403,7 @@ def pad_places(self: Described, pad: Sequence[int], mode: str, *, op: str) -> Sh
         raise ShapeError(f"{op}(): unknown mode {mode!r}\n  there are: {', '.join(modes)}")
     for position, count in enumerate(pad):
         size = self.shape[self.ndim - 1 - position // 2]
+        # A reflection leaves out the edge itself, so one element fewer can be mirrored.
         if count > 0 and (count >= size if mode == "reflect" else size == 0):
             raise ShapeError(f"{op}(): mode {mode!r} cannot add {count} elements to a dimension of {size}")
     return shape
@@ -455,6 +467,7 @@ def slice_rule(
         )
     size = self.shape[at]
     first = clip(0 if start is None else start, size)
+    # An end before the start gives an empty range, and no negative size.
     last = max(clip(size if end is None else end, size), first)
     shape, strides = list(self.shape), list(self.strides)
     shape[at] = (last - first + step - 1) // step
@@ -487,6 +500,7 @@ def diagonal_geometry(
     rows, columns = shape[first], shape[second]
     length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
     start = 0
+    # An empty diagonal keeps the place of the tensor: its own start may lie outside the memory.
     if length:
         start = offset * strides[second] if offset >= 0 else -offset * strides[first]
     rest = [i for i in range(ndim) if i not in (first, second)]
@@ -508,6 +522,7 @@ def unfold_geometry(
 ) -> tuple[Shape, Shape]:
     """Return shape and strides of the windows along a dimension."""
     at = wrap_dim(op, dimension, len(shape))
+    # A number is unfolded as a vector of one element.
     have = shape[at] if shape else 1
     if size < 0:
         raise ShapeError(f"{op}(): the size of a window is {size}, and cannot be negative")
@@ -546,6 +561,7 @@ def as_strided(
         raise ShapeError(f"{op}(): the storage offset {offset} lies before the memory")
     extent = getattr(self, "extent", None)
     needed = required_extent(shape, stride, offset)
+    # A description without memory of its own has no end to check.
     if extent is not None and needed > extent:
         itemsize = self.dtype.itemsize
         raise ShapeError(
@@ -589,6 +605,7 @@ def split(self: Described, split_size: Any, dim: int = 0, *, op: str) -> list[Re
         if size:
             raise ShapeError(f"{op}(): dimension {at} has size {size} and cannot be split into pieces of 0")
         return [slice_rule(self, at, op=op)]
+    # An empty dimension still gives one piece, which is empty.
     starts = range(0, max(size, 1), split_size)
     return [slice_rule(self, at, start, start + split_size, op=op) for start in starts]
 
@@ -617,6 +634,7 @@ def resize(self: Described, size: Sequence[int], memory_format: Any = None, *, o
     """Dense elements from the first one on, in the same memory or in larger one."""
     shape = check_size(op, size)
     name = str(memory_format).rpartition(".")[2]
+    # The size it has leaves a tensor as it is, strides with gaps included.
     if memory_format is None and shape == tuple(self.shape):
         return Result(shape, tuple(self.strides), self.offset)
     if name == "preserve_format":

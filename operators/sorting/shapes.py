@@ -37,6 +37,7 @@ def argsort(self: Described, /, dim: int = -1, *, op: str) -> Result:
 def topk(self: Described, k: int, dim: int = -1, *, op: str) -> tuple[Result, Result]:
     """The k largest or smallest values along a dimension and their places."""
     index = wrap_dim(op, dim, self.ndim)
+    # A number counts as a vector of one element.
     size = self.shape[index] if self.ndim else 1
     if not 0 <= k <= size:
         raise ShapeError(
@@ -60,6 +61,7 @@ def searchsorted(sorted_sequence: Described, self: Described, *, op: str) -> Sha
         )
     if not hasattr(self, "shape"):
         return ()
+    # One vector serves values of any shape.
     if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != self.shape[:-1]:
         raise ShapeError(
             f"{op}(): boundaries of several dimensions must agree with the values in all but the last, but the "

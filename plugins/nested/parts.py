@@ -71,6 +71,7 @@ def made(values: Tensor, rows: Raggedness, dim: int = 1, *, view: bool = False) 
     DeviceError
         When the device has no jagged tensors: where arrays have no views, a view would be a strided copy.
     """
+    # For the error alone.
     REGISTRY.backend(values.device.type, "jagged")
     lengths = None if rows.lengths is None else rows.lengths.tolist()
     op = ops.nested.jagged_view if view else ops.nested.jagged

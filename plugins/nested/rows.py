@@ -27,6 +27,7 @@ def rows_as_list(self: Tensor) -> list[Tensor]:
     if rows.contiguous:
         return list(ops.split(values, list(rows.sizes), at))
     starts = rows.offsets.tolist()
+    # There is one offset more than rows: where the last one ends.
     return [
         ops.slice(values, at, start, start + size) for start, size in zip(starts, rows.sizes, strict=False)
     ]
@@ -90,6 +91,7 @@ def _shifted(self: Tensor, dtype: Any) -> tuple[Tensor, Tensor, Tensor, Any]:
     size[at] = rows.batch
     lowest = ops.new_full(values, size, float("-inf"))
     index = as_wide(of_row, values, at)
+    # It keeps exponentials in range only, and its gradient would cancel out.
     largest = ops.scatter_reduce(lowest, at, index, ops.detach(values), "amax", include_self=True)
     # A row without a finite element has the result of softmax: NaN where all are minus infinity.
     shifted = ops.sub(values, ops.index_select(largest, at, of_row))

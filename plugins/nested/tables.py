@@ -101,6 +101,7 @@ def _with_values(self: Tensor, values: Tensor, ragged_dim: int | None) -> Tensor
     dim = own.ragged_dim if ragged_dim is None else ragged_dim
     rows: Raggedness = own.raggedness
     size = int(values.shape[dim - 1]) if 0 < dim <= values.ndim else -1
+    # Rows without gaps fill the values; behind those with gaps more may follow.
     if size < rows.end or (rows.contiguous and size != rows.end):
         raise errors.ShapeError(
             f"nested::with_values(): values of shape {list(values.shape)} do not have the {rows.end} places of the "

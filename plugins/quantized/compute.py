@@ -51,6 +51,7 @@ def _rounded_again(op: str) -> Function:
 
 def relu(self: Tensor) -> Tensor:
     """Return the numbers that are not negative, and 0 in place of the others."""
+    # The zero point stands for 0, and integers below it for negative numbers.
     return like(self, ops.clamp_min(ints_of(self), per_tensor("relu", self).zero_point))
 
 
@@ -80,6 +81,7 @@ def _onto(op: str, signed: bool) -> Function:
         low, high = LIMITS[self.dtype.name]
         scale = (2.0 if signed else 1.0) / (high - low + 1)
         point = (high + low + 1) // 2 if signed else low
+        # As PyTorch, which leaves it at 0 here.
         if self.dtype.name == "qint32":
             point = 0
         quantizer = PerTensor(scale, point)
@@ -96,6 +98,7 @@ def _ordered(op: str) -> Function:
 
     def kernel(self: Tensor, *args: Any) -> Any:
         per_tensor(op, self)
+        # A positive scale keeps the order, so the integers may be compared.
         result = REGISTRY.overload(op).execute((ints_of(self), *args))
         if isinstance(result, Tensor):
             return like(self, result)
@@ -151,6 +154,7 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
     if mode == "constant":
         return constant_pad_nd(self, pad, 0 if value is None else value)
     per_tensor("pad", self)
+    # float64 holds every integer of 32 bits exactly.
     levels = ops.pad(ops.to.dtype(ints_of(self), "float64"), pad, mode, value)
     return like(self, ops.to.dtype(levels, ints_of(self).dtype))
 

@@ -127,6 +127,7 @@ def q_per_channel_scales(input: Tensor) -> Tensor:
     >>> tt.q_per_channel_scales(q)
     tensor([0.5000, 0.2500], dtype=tt.float64)
     """
+    # A copy: writing to the result must not change the tensor.
     return as_tensor(_channels("q_per_channel_scales", input).scales.copy(), device=input.device)
 
 

@@ -63,6 +63,7 @@ def from_scipy(array: Any, *, requires_grad: bool = False, check_invariants: boo
 
 def _compressed(array: Any, check: bool | None) -> Tensor:
     if not array.has_canonical_format:
+        # sum_duplicates() changes its array, which is the caller's.
         array = array.copy()
         array.sum_duplicates()
     layout = f"sparse_{array.format}"
@@ -89,6 +90,7 @@ def _is_row_major(array: Any) -> bool:
 
 def _joined(coords: tuple[Any, ...]) -> Any:
     """Return coordinates as one array of int64, without a copy if they are the rows of one."""
+    # `to_scipy` hands out the rows of one array, which are joined again on the way back.
     if len(coords) > 1 and all(row.dtype == np.int64 and row.flags.c_contiguous for row in coords):
         starts = [row.__array_interface__["data"][0] for row in coords]
         steps = set(np.diff(starts).tolist())
@@ -161,6 +163,7 @@ def to_scipy(tensor: Tensor) -> Any:
     if layout == "sparse_coo":
         array = kind(tuple(tensor.shape), dtype=handle.values.dtype)
         array.coords, array.data = tuple(handle.indices), handle.values
+        # SciPy sorts by columns, and what is coalesced here is sorted by rows.
         array.has_canonical_format = False
         return array
     blocks = {"blocksize": handle.blocksize} if HANDLES[layout].blocked else {}

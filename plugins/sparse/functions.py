@@ -91,6 +91,7 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1.0, alpha:
     _matrices("addmm", mat1, mat2)
     product = ops.sparse.mm(mat1, mat2)
     product = product if alpha == 1 else product * alpha
+    # With a factor of 0 `mat` is not read at all: NaN in it must not reach the result.
     return product if beta == 0 else (mat if beta == 1 else mat * beta) + product
 
 
@@ -137,6 +138,7 @@ def sampled_addmm(
             "sampled_addmm(): Expected input to have a sparse layout, which says where the product is computed, but "
             "got tt.strided\n  try: input.to_sparse_csr()"
         )
+    # A place that is stored twice would get the product twice.
     pattern = ops.sparse.coalesce(input) if input.layout.name == "sparse_coo" else input
     result = ops.sparse.sampled_mm(pattern, mat1, mat2)
     handle: Any = handle_of(result)

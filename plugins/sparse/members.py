@@ -279,6 +279,7 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
         raise errors.LayoutError(
             f"sparse_mask() expected a mask of a sparse layout, but got {mask.layout}\n  try: mask.to_sparse()"
         )
+    # Values are looked up by place, and a place that is stored twice would count twice.
     pattern = coalesce(mask) if mask.layout.name == "sparse_coo" else mask
     return ops.sparse.with_values(pattern, ops.sparse.values_at(self, pattern))
 

@@ -29,6 +29,7 @@ class OperatorLog(TTDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         values = [*map(_words, args), *(f"{name}={_words(value)}" for name, value in (kwargs or {}).items())]
+        # Written before the call: an operator stands above those that it calls.
         index = len(self.calls)
         self.calls.append((f"{func.name}({', '.join(values)})", _line()))
         result = func(*args, **(kwargs or {}))

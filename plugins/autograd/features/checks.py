@@ -42,6 +42,7 @@ def missing_formulas(
         if formula is None:
             if definition.grad and not composed(definition.name):
                 missing += [(definition.name, argument) for argument in definition.grad]
+        # A formula for all arguments at once does not list them.
         elif formula.backward is None and formula.joint is None:
             missing += [(definition.name, a) for a in definition.grad if a not in formula.gradients]
     return missing

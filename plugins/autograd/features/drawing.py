@@ -129,6 +129,7 @@ def _collect(roots: Sequence[Node], limit: int) -> list[Node]:
             if following is not None and following not in seen:
                 seen.add(following)
                 stack.append(following)
+        # While collecting, as a graph without end in sight would fill the memory first.
         if len(seen) > limit:
             raise errors.ValueRangeError(
                 f"the graph has more than {limit} nodes, which no picture shows well; "
@@ -196,6 +197,7 @@ def _bytes(count: float) -> str:
 def _dot(boxes: Sequence[Box], arrows: Sequence[tuple[int, int]]) -> str:
     lines = ["digraph autograd {", '  rankdir=BT; node [shape=box, fontname="sans-serif"];']
     for i, box in enumerate(boxes):
+        # Backslashes first: those that escape quotes must stay single.
         text = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in box.lines)
         style = ', style=filled, fillcolor="#cfe8ff"' if box.leaf else ""
         lines.append(f'  n{i} [label="{text}"{style}];')
@@ -205,6 +207,7 @@ def _dot(boxes: Sequence[Box], arrows: Sequence[tuple[int, int]]) -> str:
 
 # --- SVG -------------------------------------------------------------------------------------------------------
 
+# In pixels; so wide is a character of a monospaced font of 12.
 LINE, PAD, GAP_X, GAP_Y, CHARACTER = 16, 8, 24, 40, 7.2
 
 
@@ -221,6 +224,7 @@ def _rows(count: int, arrows: Sequence[tuple[int, int]]) -> list[list[int]]:
         rows[depth[i]].append(i)
     column = {i: float(x) for row in rows for x, i in enumerate(row)}
     for row in rows[1:]:
+        # Every box below the first row leads to one above it, so there always is a mean.
         row.sort(key=lambda i: sum(column[t] for t in targets[i]) / len(targets[i]))
         column.update({i: float(x) for x, i in enumerate(row)})
     return rows
@@ -265,6 +269,7 @@ def _svg(boxes: Sequence[Box], arrows: Sequence[tuple[int, int]]) -> str:
         )
         for n, line in enumerate(box.lines):
             weight = ' font-weight="bold"' if n == 0 else ""
+            # Letters stand on their baseline, some way down the line.
             position = f'x="{x + PAD:.1f}" y="{y + PAD + LINE * (n + 0.8):.1f}"'
             parts.append(f'<text {position} fill="#111"{weight}>{escape(line)}</text>')
     return "\n".join([*parts, "</svg>"])

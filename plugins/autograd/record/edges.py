@@ -72,4 +72,5 @@ def increment_version(tensor: Any) -> None:
     for each in tensors:
         if not isinstance(each, TensorBase):
             raise errors.ArgumentError("increment_version", f"takes tensors, not {errors.describe(each)}")
+        # Of the storage, so that all views of the memory count as changed.
         each._ensure_storage().version += 1

@@ -27,6 +27,7 @@ class RemovableHandle:
         self.remove()
 
 
+# No key is used twice, so that a handle cannot remove a later hook.
 _hook_keys = count()
 
 

@@ -69,6 +69,7 @@ def _in_steps(make: Callable[[], Any], steps: Generator[Any, Any, Any]) -> Gener
         try:
             sent = yield value
         except GeneratorExit:
+            # What a generator does when it is closed is one of its steps, too.
             with make():
                 steps.close()
             raise
@@ -139,6 +140,7 @@ class _Switch(Switching, Generic[Parameters, Result]):
         switch = super().__new__(cls)
         if function is None:
             return switch
+        # `@no_grad` without parentheses.
         return decorate(cls, function)
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:

@@ -66,6 +66,7 @@ def gradients_of_duals(
         Whether the passes are recorded.
     """
     bare = primals(inputs)
+    # For the error alone.
     for value in (*outputs, *cotangents):
         primal(value)
     from tt.plugins.autograd.transforms.unwrap import pull_duals

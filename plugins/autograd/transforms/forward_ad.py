@@ -184,6 +184,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     ...     forward_ad.unpack_dual(tt.ones(1))
     UnpackedDualTensor(primal=tensor([1.]), tangent=None)
     """
+    # Outside of all levels no tensor has a tangent, which is an answer and no mistake.
     if not _OPEN.levels and level is None:
         return UnpackedDualTensor(tensor, None)
     return UnpackedDualTensor(*primal_and_tangent(tensor, _level(level, "unpack_dual")))

@@ -39,6 +39,7 @@ def unflatten(shape: Any, leaves: Sequence[Any]) -> Any:
         if isinstance(children, dict):
             return kind((key, build(child)) for key, child in children.items())
         built = [build(child) for child in children]
+        # A named tuple takes its fields one by one.
         return kind._make(built) if hasattr(kind, "_make") else kind(built)
 
     return build(shape)
@@ -66,6 +67,7 @@ def spread_like(value: Any, tree: Any, name: str) -> list[Any]:
             leaf for v, child in zip(values, children, strict=True) for leaf in spread_like(v, child, name)
         ]
     if isinstance(value, dict | list | tuple):
+        # PyTorch takes a tuple of one for a single result.
         if name == "out_dims" and len(value) == 1:
             return list(value)
         raise errors.ValueRangeError(f"vmap: {name} does not have the structure of the arguments: {value!r}")

@@ -30,6 +30,7 @@ def flatten(handle: CompressedHandle) -> Any:
     rows, columns = handle.matrix_shape
     major, minor = handle.grid if handle.rows else handle.grid[::-1]
     number = np.arange(count, dtype=handle.compressed.dtype)[:, None]
+    # Where a matrix ends the next one begins, so only the last end is stored.
     compressed = np.empty(count * major + 1, handle.compressed.dtype)
     compressed[:-1] = (handle.compressed.reshape(count, major + 1)[:, :-1] + number * nnz).reshape(-1)
     compressed[-1] = count * nnz

@@ -17,6 +17,7 @@ from tt.plugins.sparse.layouts import Array, CompressedHandle, CooHandle
 
 __all__ = ["check_ends", "check_indices"]
 
+# NumPy has two codes for integers of 64 bits, `l` and `q`.
 _UNSIGNED: Final = {kind.dtype.char: kind.dtype.char.upper() for kind in map(np.empty(0).astype, "ilq")}
 
 
@@ -29,6 +30,7 @@ def check_indices(handle: Any) -> None:
         When a coordinate is outside the shape, or rows do not begin and end where elements are.
     """
     if isinstance(handle, CooHandle):
+        # Only the sparse dimensions have coordinates, and they are the first sizes.
         fine = len(handle.values) == handle.nnz and all(
             _within(row, size) for row, size in zip(handle.indices, handle.shape, strict=False)
         )

@@ -119,6 +119,7 @@ def compressed_to_coo(handle: CompressedHandle) -> CooHandle:
         columns = columns - number * handle.matrix_shape[1]
         indices[: len(batch)] = np.unravel_index(number, batch)
     indices[-2], indices[-1] = rows, columns
+    # Blocks of one row, or a single block, list their elements in row-major order.
     sorted_already = handle.rows and (not handle.blocked or high == 1 or handle.nnz < 2)
     result = CooHandle(indices, values, handle.shape, coalesced=sorted_already)
     return result if sorted_already else coalesce(result)
@@ -138,6 +139,7 @@ def coo_to_blocks(handle: CooHandle, kind: type[CompressedHandle], blocksize: Se
     major, minor, width = (row, column, grid[1]) if kind.rows else (column, row, grid[0])
     keys, block = np.unique(major * width + minor, return_inverse=True)
     values = np.zeros((len(keys), high, wide, *handle.values.shape[1:]), handle.dtype)
+    # Elements of one place would overwrite each other.
     if handle.coalesced:
         values[block, r, c] = handle.values
     else:
@@ -151,6 +153,7 @@ def regrouped(handle: CsrHandle, kind: type[CompressedHandle], blocksize: Sequen
     """Return a single CSR matrix by blocks."""
     if handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES:
         converted = in_scipy(handle).tobsr(tuple(blocksize))
+        # Blocks come in the order in which they were met; without the flag SciPy sorts for certain.
         converted.has_sorted_indices = False
         converted.sort_indices()
         index = handle.compressed.dtype

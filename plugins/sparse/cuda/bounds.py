@@ -26,6 +26,7 @@ def check_indices(handle: Any) -> None:
     """
     if isinstance(handle, CooHandle):
         fits = len(handle.values) == handle.nnz
+        # Only the sparse dimensions have coordinates, and they are the first sizes.
         tests = [_within(row, size) for row, size in zip(handle.indices, handle.shape, strict=False)]
     else:
         starts = handle.compressed
@@ -38,6 +39,7 @@ def check_indices(handle: Any) -> None:
             _within(handle.plain, minor),
         ]
     fine = fits
+    # On the device: a bool of each test would wait for it.
     for test in tests:
         fine = test & fine
     if not bool(fine):

@@ -37,6 +37,7 @@ def copied(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         return batched(operator.overload().dispatch((inside, *args[1:])), 0, level)
     if args[0].ndim < 4:
         raise NoRuleError
+    # A memory format has no place for one more dim, so the examples join the batch.
     joined = ops.reshape(inside, (level.size * args[0].shape[0], *inside.shape[2:]))
     result = operator.overload().dispatch((joined, *args[1:]))
     return batched(ops.view(result, tuple(inside.shape)), 0, level)

@@ -24,6 +24,7 @@ def like(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         return batched(operator.overload().dispatch((inside, *args[1:])), 0, level)
     if inside.ndim != rank + 1:
         raise NoRuleError  # refused, in the words of the operator
+    # Behind the hidden dim the channels are dim 2; moved last, a plain copy has the order of the format.
     rows = [*args[1:position], "contiguous_format", *args[position + 1 :]]
     result = operator.overload().dispatch((ops.movedim.int(inside, 2, -1), *rows))
     return batched(ops.movedim.int(result, -1, 2), 0, level)
@@ -43,6 +44,7 @@ def new_empty_strided(level: Level, operator: Operator, args: tuple[Any, ...]) -
     inside, _ = hidden_dim_first(self, level)
     if len(size) != len(stride):
         raise NoRuleError  # refused, in the words of the operator
+    # What one example reaches is the step to the next one.
     extent = 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     result = operator.overload().dispatch((inside, (level.size, *size), (extent, *stride), *rest))
     return batched(result, 0, level)

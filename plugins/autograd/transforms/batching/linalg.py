@@ -24,8 +24,10 @@ def matmul(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Multiply with the hidden dim as one more dim of the batch."""
     left, right = args
     ndim = {"mm": 2, "bmm": 3}.get(operator.name)
+    # What computes below is matmul, which would broadcast where mm and bmm refuse.
     if ndim is not None and not (left.ndim == right.ndim == ndim and left.shape[:-2] == right.shape[:-2]):
         raise NoRuleError  # refused, in the words of the operator
+    # As matrices, for matmul to take the hidden dim as a batch and not as rows.
     left_vector, right_vector = left.ndim == 1, right.ndim == 1
     if left_vector:
         left = ops.unsqueeze(left, 0)

@@ -15,4 +15,5 @@ for _count in (1, 2, 3):
         f"adaptive_avg_pool{_count}d",
         f"adaptive_max_pool{_count}d_with_indices",
     ):
+        # An example has its channels and the dims of the windows, and maybe a batch.
         table.rules[_name] = merged(_count + 1)

@@ -20,6 +20,7 @@ def searchsorted(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any
     sequence, values, right = args
     inside, hidden = hidden_dim_first(sequence, level)
     searched, differ = hidden_dim_first(values, level)
+    # One vector serves values of any shape, those of all examples included.
     if not hidden and sequence.ndim == 1:
         return batched(operator.overload().dispatch((inside, searched, right)), 0, level)
     if sequence.ndim > 1 and (
@@ -32,6 +33,7 @@ def searchsorted(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any
         inside = ops.expand(inside, (level.size, *sequence.shape))
     if not differ:
         searched = ops.expand(searched, (level.size, *values.shape))
+    # Sequences in rows are searched by rows, so the values of an example become one.
     if sequence.ndim == 1:
         searched = ops.reshape(searched, (level.size, values.shape.numel()))
     result = operator.overload().dispatch((inside, searched, right))

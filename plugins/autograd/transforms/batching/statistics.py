@@ -27,4 +27,5 @@ def quantile(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         result = operator.overload().dispatch((inside, q, 1, False, *rest))
     else:
         result = operator.overload().dispatch((inside, q, behind(dim, x.ndim), keepdim, *rest))
+    # The dims of q come first in the result, and the examples behind them.
     return batched(result, q.ndim, level)
