@@ -146,6 +146,7 @@ def special_values(dtype: Dtype) -> dict[str, float]:
 
 def specials(make: Inputs, plain: Sequence[Sample]) -> Iterator[Sample]:
     """Yield a sample in which each special value meets others."""
+    # Tensors of one shape, in which values meet place by place.
     same = [s for s in plain if len({(t.shape, t.dtype) for t in tensors_of(s)}) == 1]
     base = next((s for s in same if all(t.ndim and t.dtype is make.dtype for t in tensors_of(s))), None)
     if base is None:
@@ -155,6 +156,7 @@ def specials(make: Inputs, plain: Sequence[Sample]) -> Iterator[Sample]:
     turn = iter(range(100))
 
     def special(tensor: Tensor) -> Tensor:
+        # Each argument begins elsewhere, so that values meet others and not themselves.
         by = 5 * next(turn)
         return make.of(np.roll(np.array(values), by), tensor.dtype)
 

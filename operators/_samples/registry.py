@@ -37,6 +37,7 @@ def families() -> Mapping[str, Family]:
     result: dict[str, Family] = {}
     for module in INDEX.modules():
         table = module_named(module).family.families
+        # A second one would silently replace the first, and its operators go unchecked.
         if twice := result.keys() & table.keys():
             raise KernelContractError(f"sample families are defined twice: {', '.join(sorted(twice))}")
         result.update(table)
@@ -93,6 +94,7 @@ def samples(
     """
     if definition.samples:
         make, family = Inputs(definition, device, dtype or float32, seed), find_family(definition.samples)
+        # All of them first: what is missing depends on what there is.
         own = list(family(make))
         yield from own
         yield from completion(make, own, family.__module__.split(".")[-2])

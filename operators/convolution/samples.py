@@ -19,6 +19,7 @@ def _spatial(make: Inputs) -> int:
 
 
 def _number(make: Inputs, *shape: int) -> Tensor:
+    # Small numbers, whose sums of products fit into every dtype.
     return make.tensor(*shape, low=-2, high=2)
 
 
@@ -39,6 +40,7 @@ def conv(make: Inputs) -> Iterator[Sample]:
     yield Sample((x, w, None, 1, 2, 2), name="dilation")
     yield Sample((x, half, bias, 1, 1, 1, 2), name="groups")
     yield Sample((x, _number(make, 8, 1, *(2,) * n), None, 1, 0, 1, 4), name="depthwise")
+    # Such a convolution is a product of matrices, and may be computed so.
     yield Sample((x, _number(make, 3, 4, *(1,) * n)), name="kernel of one element")
     yield Sample((x, _number(make, 3, 4, *(1,) * n), None, 2), name="kernel of one element, stride")
     yield Sample((make.tensor(2, 4, *(5, 4, 3)[:n], low=-2, high=2, layout="strided"), w), name="strided")

@@ -63,6 +63,7 @@ def empty_permuted(make: Inputs) -> Iterator[Sample]:
 @family("range", "range_step")
 def range_of_numbers(make: Inputs) -> Iterator[Sample]:
     stepped = make.definition.name == "range.step"
+    # The end is part of this range, if a step reaches it.
     calls: tuple[tuple[Any, ...], ...] = ((0, 8, 2), (0, 7, 2), (4, 4, 1)) if stepped else ((0, 4), (3, 3))
     if make.dtype.is_floating_point:
         calls += ((1, -1, -0.5),) if stepped else ((0.5, 3.25),)
@@ -84,6 +85,7 @@ def new_empty_strided(make: Inputs) -> Iterator[Sample]:
 def full(make: Inputs) -> Iterator[Sample]:
     yield from sized(make, after=(make.number,))
     for value in (True, 3, 2.5):
+        # Without a dtype that of the number is taken.
         yield Sample(((2,), value), {"device": make.device}, f"dtype of {value}")
 
 
@@ -97,6 +99,7 @@ def arange(make: Inputs) -> Iterator[Sample]:
     name = make.definition.name
     calls: tuple[tuple[Any, ...], ...] = ((0,), (5,)) if name == "arange" else ((1, 5), (3, 3))
     if name == "arange.start_step":
+        # An end that a step would reach is left out.
         calls = ((0, 10, 3), (1, 9, 2), (2, 2, 1), (9, 1, -2) if make.dtype.kind != "unsigned" else (0, 4, 4))
     if make.dtype.is_floating_point:
         calls += {"arange": ((2.5,),), "arange.start": ((0.5, 3),), "arange.start_step": ((0, 1, 0.25),)}[
@@ -113,6 +116,7 @@ def arange(make: Inputs) -> Iterator[Sample]:
 
 @family("linspace")
 def linspace(make: Inputs) -> Iterator[Sample]:
+    # One step is the start alone.
     for start, end, steps in ((0, 10, 5), (0, 1, 2), (3, 3, 4), (0, 1, 1), (0, 1, 0)):
         yield Sample((start, end, steps), place(make), f"{start} to {end} in {steps}")
     if make.dtype.is_floating_point:
@@ -155,6 +159,7 @@ def triangle_indices(make: Inputs) -> Iterator[Sample]:
 
 @family("block_diag")
 def block_diag(make: Inputs) -> Iterator[Sample]:
+    # Vectors, numbers and matrices without elements are matrices, too.
     for shapes in (((2, 3), (1, 2)), ((3,), (), (2, 2)), ((2, 0), (0, 1)), ((2,), (0,)), ((1, 1),)):
         yield Sample(([make.tensor(*shape) for shape in shapes],), name=f"shapes {shapes}")
     for other in make.partners():
@@ -190,6 +195,7 @@ FORMATS = (("contiguous_format", (2, 3)), ("preserve_format", (2, 3)), ("channel
 @family("full_like")
 def full_like(make: Inputs) -> Iterator[Sample]:
     for sample in like(make):
+        # float64 has no complex numbers, which `make.number` may be.
         number = 2 if "dtype" in sample.kwargs else make.number
         yield Sample((*sample.args, number), sample.kwargs, sample.name, sample.error)
 

@@ -27,12 +27,14 @@ SQUARES = ((3, 3), (1, 1), (2, 3, 3), (2, 2, 2), (2, 1, 2, 2), (0, 0), (0, 2, 2)
 def regular(make: Inputs, *shape: int) -> Any:
     """Return the values of square matrices that have an inverse and well separated eigenvalues."""
     order = shape[-1]
+    # The diagonal outweighs the rows, and its steps keep eigenvalues apart.
     return make.array(shape, -1, 1) + np.diag(np.arange(3, 3 + 2 * order, 2))
 
 
 def positive(make: Inputs, *shape: int) -> Any:
     """Return the values of positive-definite matrices."""
     values = make.array(shape, -1, 1)
+    # Twice the identity on top keeps the smallest eigenvalue well above rounding.
     return np.matmul(values, np.conj(np.swapaxes(values, -2, -1))) + 2 * np.eye(shape[-1])
 
 
@@ -98,6 +100,7 @@ def linalg_eigh(make: Inputs) -> Iterator[Sample]:
     for shape in SQUARES:
         for triangle in ("L", "U"):
             yield Sample((make.of(hermitian(make, *shape)), triangle), name=f"shape {shape}, {triangle}")
+    # Not symmetric, so that the triangle that is read matters.
     yield Sample((make.of(regular(make, 3, 3)),), name="of one triangle")
     yield Sample((make.of(np.eye(2)), "X"), name="error: triangle", error=OPTION)
     yield from wrong_squares(make)
@@ -107,6 +110,7 @@ def linalg_eigh(make: Inputs) -> Iterator[Sample]:
 def linalg_eig(make: Inputs) -> Iterator[Sample]:
     for shape in SQUARES:
         yield Sample((make.of(regular(make, *shape)),), name=f"shape {shape}")
+    # Its eigenvalues are complex, though it is real.
     yield Sample((make.of([[1.0, -2.0], [3.0, 1.0]]),), name="a rotation")
     yield from wrong_squares(make)
 
@@ -123,6 +127,7 @@ def cholesky(make: Inputs) -> Iterator[Sample]:
     if make.definition.name == "linalg_cholesky":
         yield Sample((make.of(-np.eye(2)),), name="error: not positive-definite", error=RuntimeError)
     else:
+        # The others of a batch must come out right.
         yield Sample((make.of([np.eye(2), -np.eye(2), np.diag([1, -1])]),), name="not positive-definite")
         how = {"check_errors": True}
         yield Sample((make.of(-np.eye(2)),), how, "error: not positive-definite", error=RuntimeError)
@@ -141,6 +146,7 @@ def cholesky_positional(make: Inputs) -> Iterator[Sample]:
 def cholesky_solve(make: Inputs) -> Iterator[Sample]:
     for factor, right in (((3, 3), (3, 2)), ((2, 3, 3), (3, 1)), ((2, 2), (3, 2, 1)), ((0, 0), (0, 2))):
         for upper in (False, True):
+            # In complex numbers for all dtypes, as the values may be complex.
             values = np.linalg.cholesky(positive(make, *factor).astype(complex), upper=upper)
             values = values if make.dtype.is_complex else values.real
             yield Sample(
@@ -164,6 +170,7 @@ def cholesky_inverse(make: Inputs) -> Iterator[Sample]:
 def lu(make: Inputs) -> Iterator[Sample]:
     for shape in (*MATRICES, (3, 0)):
         yield Sample((make.tensor(*shape),), name=f"shape {shape}")
+    # A zero on the diagonal: without exchanged rows the factorization would divide by it.
     yield Sample((make.of([[0.0, 1.0], [2.0, 3.0]]).t(),), name="rows exchanged")
     if any(a.name == "check_errors" for a in make.definition.signature.arguments):
         yield Sample((make.of(np.zeros((2, 2))),), {"check_errors": True}, "error: singular", RuntimeError)
@@ -183,6 +190,7 @@ def lu_unpack(make: Inputs) -> Iterator[Sample]:
         yield Sample((*args, False, True), name=f"shape {shape}, pivots")
         yield Sample((*args, True, False), name=f"shape {shape}, data")
     yield Sample((make.tensor(2, 2), make.of([1, 2])), name="error: dtype of the pivots", error=RuntimeError)
+    # Pivots count from 1, as LAPACK's do.
     for wrong in ([0, 2], [1, 3]):
         args = (make.tensor(2, 2), make.of(wrong, int32))
         yield Sample(args, name=f"error: pivots {wrong}", error=OUT_OF_RANGE)
@@ -286,6 +294,7 @@ def linalg_lstsq(make: Inputs) -> Iterator[Sample]:
             ((2, 4, 2), (2, 4)),
             ((2, 3, 2), (2, 3, 1)),
         ):
+            # Of full rank, as gels requires.
             values = make.array(shape, -1, 1) + 2 * np.eye(*shape[-2:])
             args = (make.of(values), make.tensor(*right))
             yield Sample(args, {"driver": driver}, f"{shape} and {right}, {driver}")
@@ -299,7 +308,9 @@ def linalg_lstsq(make: Inputs) -> Iterator[Sample]:
 def linalg_det(make: Inputs) -> Iterator[Sample]:
     for shape in SQUARES:
         yield Sample((make.of(regular(make, *shape)),), name=f"shape {shape}")
+    # Two exchanges, which leave the sign as it is.
     yield Sample((make.of([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [2.0, 0.0, 0.0]]),), name="rows exchanged")
+    # A determinant of zero has no finite logarithm.
     if make.definition.signature.name.endswith("det") and "log" not in make.definition.name:
         yield Sample((make.of([[1.0, 2.0], [2.0, 4.0]]),), name="singular")
     yield from wrong_squares(make)
@@ -369,6 +380,7 @@ def ldl_factor(make: Inputs) -> Iterator[Sample]:
             yield Sample(
                 (symmetric(make, *shape),), {"hermitian": hermitian}, f"shape {shape}, hermitian {hermitian}"
             )
+    # Zeros on the diagonal need a pivot of two rows.
     yield Sample((make.of([[0.0, 1.0], [1.0, 0.0]]),), name="block")
     yield Sample((symmetric(make, 4, 4).t(),), name="transposed")
     yield Sample((make.tensor(2, 3),), name="error: not square", error=RuntimeError)
@@ -392,6 +404,7 @@ def ldl_solve(make: Inputs) -> Iterator[Sample]:
     yield Sample((*factors, make.tensor(2, 3, 2)), name="broadcast")
     yield Sample((*factors, make.tensor(3, 0)), name="no column")
     yield Sample((*factors, make.tensor(2, 2)), name="error: rows", error=RuntimeError)
+    # Out of range, or negative without an equal neighbour: a block has two rows.
     for wrong in ([1, 2, 4], [0, 0, 3], [1, 2, -3], [1, -3, -2]):
         pivots = make.of(wrong, int32)
         yield Sample(
@@ -432,6 +445,7 @@ def lobpcg(make: Inputs) -> Iterator[Sample]:
     yield Sample((symmetric(2), 2), name="batch")
     yield Sample((symmetric(), 1, symmetric() / 20 + make.of(np.eye(9))), name="B")
     yield Sample((symmetric(), None, None, make.tensor(9, 2)), {"iK": make.of(np.eye(9))}, name="X and iK")
+    # The method needs three times as many rows as eigenvalues.
     yield Sample((symmetric(), 4), name="error: too few rows", error=ValueError)
     yield Sample((make.tensor(4, 9),), name="error: not square", error=RuntimeError)
     yield Sample((symmetric(),), {"method": "fast"}, name="error: method", error=ValueError)

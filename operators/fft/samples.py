@@ -30,6 +30,7 @@ def fft_c2c(make: Inputs) -> Iterator[Sample]:
 
 @family("fft_r2c")
 def fft_r2c(make: Inputs) -> Iterator[Sample]:
+    # Lines of even and of odd length have spectra that end differently.
     for shape, dim in (
         ((3,), (0,)),
         ((4,), (0,)),
@@ -49,6 +50,7 @@ def fft_r2c(make: Inputs) -> Iterator[Sample]:
 @family("fft_c2r")
 def fft_c2r(make: Inputs) -> Iterator[Sample]:
     for shape, dim, n in (
+        # A spectrum of 3 numbers belongs to lines of 4 and of 5.
         ((3,), (0,), 4), ((3,), (0,), 5), ((1,), (0,), 1), ((2, 3, 4), (2, 1), 4), ((2, 3, 4), (0, 1), 5),
     ):  # fmt: skip
         yield Sample((make.tensor(*shape), dim, "backward", n), name=f"{shape} along {dim} to {n}")
@@ -140,6 +142,7 @@ def stft(make: Inputs) -> Iterator[Sample]:
         yield Sample((make.tensor(*shape), 7, 3, 5), whole, f"shape {shape}, lengths")
     x = make.tensor(2, 20)
     real = make.dtype.to_real()
+    # Away from 0: the inverse divides by the window.
     window = make.tensor(8, low=0.5, high=1, dtype=real)
     yield Sample((x, 8, 2), {**whole, "window": window}, "window")
     yield Sample((x, 8, 2, 6), {**whole, "window": window[:6], "center": False}, "short window, not centred")
@@ -160,6 +163,7 @@ def stft(make: Inputs) -> Iterator[Sample]:
 @family("istft")
 def istft(make: Inputs) -> Iterator[Sample]:
     real = make.dtype.to_real()
+    # Away from 0: what is divided by is the sum of overlapping windows.
     window = make.tensor(8, low=0.5, high=1, dtype=real)
     for shape in ((5, 4), (2, 5, 3)):
         yield Sample((make.tensor(*shape), 8), name=f"shape {shape}")
@@ -173,5 +177,6 @@ def istft(make: Inputs) -> Iterator[Sample]:
     yield Sample((x, 6), name="error: frequencies", error=RuntimeError)
     yield Sample((x, 8, 0), name="error: hop_length", error=RuntimeError)
     yield Sample((x[0, 0], 8), name="error: dimensions", error=RuntimeError)
+    # Overlapping windows that add up to zero cannot be divided by.
     yield Sample((x, 8, 2), {"window": window * 0}, "error: window of zeros", RuntimeError)
     yield Sample((x, 8), {"return_complex": True}, "error: onesided", RuntimeError)

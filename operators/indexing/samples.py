@@ -10,6 +10,7 @@ from tt.operators._samples.base import LAYOUTS, OPTION, OUT_OF_RANGE, SHAPES, Fa
 
 family = FamilyTable()
 
+# The index may be smaller than the tensor in other dimensions, and larger in its own.
 PLACES: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...] = (
     ((5,), 0, (3,)), ((4, 3), 0, (2, 3)), ((4, 3), 0, (2, 2)), ((4, 3), 1, (4, 5)), ((4, 3), -1, (1, 2)),
     ((2, 3, 4), 1, (2, 5, 4)),
@@ -135,6 +136,7 @@ def _indices(make: Inputs) -> Iterator[tuple[str, tuple[int, ...], list[Any], tu
     yield "second dimension", (4, 3), [None, make.indices(2, limit=3)], (4, 2)
     yield "two indices", (4, 3), [make.indices(2, limit=4), make.indices(2, limit=3)], (2,)
     yield "broadcast indices", (4, 3), [make.indices(2, 1, limit=4), make.indices(3, limit=3)], (2, 3)
+    # Indices with a dimension between them move to the front of the result.
     yield "separated indices", (2, 3, 4), [make.indices(5, limit=2), None, make.indices(5, limit=4)], (5, 3)
     yield "inner indices", (2, 3, 4, 2), [None, make.indices(5, limit=3), make.indices(5, limit=4)], (2, 5, 2)
     yield "zero-dimensional index", (4, 3), [make.of(1, int64)], (3,)
@@ -177,6 +179,7 @@ def index_put(make: Inputs) -> Iterator[Sample]:
             "int32 index",
         )
         for accumulate in (False, True):
+            # PyTorch adds no bools.
             if (accumulate or distinct) and not (accumulate and make.dtype is bool_):
                 how = f"{name}, accumulate {accumulate}"
                 yield Sample((make.tensor(*shape), indices, make.tensor(*result), accumulate), name=how)
@@ -184,6 +187,7 @@ def index_put(make: Inputs) -> Iterator[Sample]:
                     (make.tensor(*shape), indices, make.tensor(), accumulate), name=f"{how}, one value"
                 )
     if make.dtype.is_floating_point and make.dtype.itemsize == 2:
+        # Added up in half precision, each step would be rounded, and the last ones lost.
         many = make.of([1], int64).expand(600), make.of([0.3]).expand(600)
         yield Sample((make.tensor(2), [many[0]], many[1], True), name="many values for one place")
     x = make.tensor(4, 3)
@@ -244,6 +248,7 @@ def one_hot(make: Inputs) -> Iterator[Sample]:
 @family("nonzero_static")
 def nonzero_static(make: Inputs) -> Iterator[Sample]:
     for shape in SHAPES:
+        # Fewer places than there are elements, and more.
         for size in (0, 2, 9):
             yield Sample((make.tensor(*shape, low=0, high=1),), {"size": size}, f"shape {shape}, size {size}")
     yield Sample((make.of([[0, 1, 0], [1, 1, 0]]),), {"size": 5, "fill_value": 7}, "fill_value")

@@ -37,6 +37,7 @@ def products(make: Inputs, shapes: Any, wrong: Any, *before: Any) -> Iterator[Sa
             name=f"error: {left} and {right}",
             error=RuntimeError,
         )
+    # A dtype that never is the one of the sample.
     other = int64 if make.dtype is float64 else float64
     left, right = shapes[0]
     two = (make.tensor(*left), make.tensor(*right, dtype=other))
@@ -142,6 +143,7 @@ def addmm(make: Inputs) -> Iterator[Sample]:
         yield Sample((small(make, shape), small(make, (2, 3)), small(make, (3, 4))), name=f"self {shape}")
     args = (small(make, (2, 4)), small(make, (2, 3)), small(make, (3, 4)))
     yield Sample(args, {"beta": 2, "alpha": 3}, "beta and alpha")
+    # self is not read then.
     yield Sample(args, {"beta": 0}, "beta 0")
     yield Sample((small(make, (2, 0)), small(make, (2, 3)), small(make, (3, 0))), name="no columns")
     yield Sample((args[0], args[1].t(), args[2]), name="error: shapes", error=RuntimeError)
@@ -180,6 +182,7 @@ def addr(make: Inputs) -> Iterator[Sample]:
     for shape in ((2, 3), (3,), (2, 1), ()):
         yield Sample((small(make, shape), small(make, (2,)), small(make, (3,))), name=f"self {shape}")
     args = (small(make, (2, 3)), small(make, (2,)), small(make, (3,)))
+    # Bools have no factors but True and False.
     if make.dtype.kind != "bool":
         yield Sample(args, {"beta": 2, "alpha": 3}, "beta and alpha")
     yield Sample((small(make, (0, 3)), small(make, (0,)), args[2]), name="no rows")
@@ -246,6 +249,7 @@ def einsum(make: Inputs) -> Iterator[Sample]:
         ("...ij,...jk->...ik", (2, 1, 2, 3), (4, 3, 2)),
         ("ij,ij->", (2, 3), (2, 3)), ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)), ("i...->...", (2, 3)),
         ("iij,jk->ik", (2, 2, 3), (3, 2)),
+        # Sizes of 1 that broadcast, and sums over nothing.
         ("ij,j->ij", (2, 1), (3,)), ("ij,jk->k", (2, 1), (3, 4)), ("ij,jk->ik", (2, 0), (0, 3)),
         ("bn,anm,bm->ba", (2, 3), (4, 3, 2), (2, 2)),
     ):  # fmt: skip
@@ -341,6 +345,7 @@ def linalg_cross(make: Inputs) -> Iterator[Sample]:
 
 @family("cdist")
 def cdist(make: Inputs) -> Iterator[Sample]:
+    # 0, 1, 2 and infinity have formulas of their own; the others are below 1, between 1 and 2, and above.
     for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")):
         yield Sample((make.tensor(2, 3), make.tensor(4, 3), p), name=f"p {p}")
     for left, right in (
@@ -369,6 +374,7 @@ def kind(value: Any) -> str:
 
 @family("linalg_matrix_norm")
 def linalg_matrix_norm(make: Inputs) -> Iterator[Sample]:
+    # The norms of singular values need a decomposition, which half precision does not have.
     for ord in (1, -1, inf, -inf, *((2, -2) if make.dtype.itemsize > 2 else ())):
         for shape, dim in (((3, 3), (-2, -1)), ((2, 4), (-2, -1)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (1, 0))):
             for keepdim in (False, True):
@@ -381,6 +387,7 @@ def linalg_matrix_norm(make: Inputs) -> Iterator[Sample]:
 
 @family("linalg_matrix_norm_str")
 def linalg_matrix_norm_str(make: Inputs) -> Iterator[Sample]:
+    # The nuclear norm is that of singular values: not in half precision.
     for ord in ("fro", *(("nuc",) if make.dtype.itemsize > 2 else ())):
         for shape, dim in (((3, 3), (-2, -1)), ((2, 4), (-2, -1)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (2, 0))):
             for keepdim in (False, True):
@@ -418,6 +425,7 @@ def linalg_norm_str(make: Inputs) -> Iterator[Sample]:
 def linalg_cond(make: Inputs) -> Iterator[Sample]:
     for p in (None, 1, -1, 2, -2, inf, -inf):
         for shape in ((3, 3), (2, 2, 2), (0, 2, 2)):
+            # Matrices with an inverse: the condition of others is infinite.
             yield Sample((make.of(regular(make, *shape)), p), name=f"p {p}, shape {shape}")
     yield Sample((make.tensor(2, 4),), name="not square")
     yield Sample((make.tensor(2, 4), 1), name="error: not square", error=RuntimeError)
@@ -438,6 +446,7 @@ def ranked(make: Inputs) -> Iterator[tuple[str, Any]]:
     """Yield matrices of full rank and of less."""
     for shape in MATRICES:
         yield f"shape {shape}", make.tensor(*shape)
+    # In numbers that every dtype holds exactly, so that the rank does not depend on rounding.
     yield "rank 1", make.of([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
     yield "diagonal", make.of(np.diag([3.0, 1.0, 0.25]))
 
@@ -447,10 +456,12 @@ def linalg_pinv(make: Inputs) -> Iterator[Sample]:
     for name, a in ranked(make):
         yield Sample((a,), name=name)
     a = make.of([np.diag([3.0, 1.0, 0.25]), np.diag([5.0, 2.0, 1.0])])
+    # One for each matrix of the batch.
     tolerance = make.of([0.3, 1.5], make.dtype.to_real())
     for options in ({"atol": 0.5}, {"rtol": 0.5}, {"atol": tolerance}, {"rtol": tolerance, "atol": 0.1}):
         yield Sample((a,), options, ", ".join(f"{k} {kind(v)}" for k, v in options.items()))
     yield Sample((make.of(hermitian(make, 2, 3, 3)),), {"hermitian": True}, "hermitian")
+    # Not symmetric, so that the triangle that is read matters.
     yield Sample((make.of([[2.0, 9.0], [1.0, 3.0]]),), {"hermitian": True}, "only the lower triangle")
     yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
 
@@ -502,7 +513,9 @@ def linalg_matrix_rank_tol(make: Inputs) -> Iterator[Sample]:
 def linalg_matrix_power(make: Inputs) -> Iterator[Sample]:
     for n in (0, 1, 2, 3, 5):
         for shape in ((2, 2), (2, 2, 2), (0, 2, 2)):
+            # Of small numbers, as powers grow fast.
             yield Sample((make.tensor(*shape, low=-1, high=1), n), name=f"shape {shape}, n {n}")
+    # Negative powers are those of the inverse, which only these dtypes have.
     if make.dtype.name in ("float32", "float64", "complex64", "complex128"):
         yield Sample((make.of(regular(make, 2, 2)), -2), name="n -2")
     yield Sample((make.tensor(2, 3), 2), name="error: not square", error=RuntimeError)

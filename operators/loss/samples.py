@@ -38,6 +38,7 @@ def classification(make: Inputs) -> Iterator[Sample]:
             args = (make.tensor(*shape), make.indices(*size, limit=4))
             yield Sample(args, {"reduction": reduction}, f"shape {shape}, {reduction}")
     scores, target = make.tensor(3, 4), make.indices(3, limit=4)
+    # Above zero: a mean over weights that cancel out would be unbounded.
     weight = make.tensor(4, low=0.5, high=2)
     for reduction in ("mean", "none"):
         single = (make.tensor(4), make.indices(1, limit=4), make.tensor(4, low=0.5, high=2))
@@ -46,6 +47,7 @@ def classification(make: Inputs) -> Iterator[Sample]:
         (make.tensor(4), make.indices(2, limit=4)), name="error: two targets, no batch", error=ValueError
     )
     yield Sample((make.tensor(0, 4), make.indices(0, limit=4)), {"reduction": "sum"}, "no rows")
+    # PyTorch's older arguments stand between those that are still used.
     yield Sample((scores, target, None, None, 0, None, "none"), name="by position")
     yield Sample((scores, target, weight), name="weight")
     yield from legacy(make, scores, target)
@@ -143,6 +145,7 @@ def binary_cross_entropy(make: Inputs) -> Iterator[Sample]:
     logits = make.definition.name.endswith("with_logits")
 
     def inputs(*shape: int) -> Tensor:
+        # Away from 0 and 1, where the logarithm has no finite slope.
         return make.tensor(*shape) if logits else make.tensor(*shape, low=0.05, high=0.95)
 
     def targets(*shape: int) -> Tensor:
@@ -163,9 +166,11 @@ def binary_cross_entropy(make: Inputs) -> Iterator[Sample]:
                 yield Sample(args, more, f"weight {size}, pos_weight, {reduction}")
     yield from legacy(make, inputs(2, 3), targets(2, 3))
     if logits:
+        # The exponential of these overflows unless it is avoided.
         extreme = make.of([-1e4, -50.0, 50.0, 1e4])
         yield Sample((extreme, make.of([0.0, 1.0, 0.5, 1.0])), {"reduction": "none"}, "large values")
     else:
+        # PyTorch holds the logarithm above -100, so that these have finite losses.
         yield Sample((make.of([0.0, 1.0, 0.5]), make.of([1.0, 0.0, 1.0])), {"reduction": "none"}, "0 and 1")
         yield Sample(
             (make.of([0.5, 1.5]), make.of([1.0, 0.0])), name="error: no probability", error=RuntimeError
@@ -182,6 +187,7 @@ def kl_div(make: Inputs) -> Iterator[Sample]:
                 target = make.tensor(*shape, low=-3 if log_target else 0.1, high=1)
                 more = {"reduction": reduction, "log_target": log_target}
                 yield Sample((make.tensor(*shape, low=-3, high=0), target), more, f"shape {shape}, {more}")
+    # 0 times the logarithm of 0 counts as 0.
     yield Sample((make.of([-1.0, -2.0]), make.of([0.0, 1.0])), {"reduction": "none"}, "target 0")
     yield from legacy(make, make.tensor(2, 3, low=-3, high=0), make.tensor(2, 3, low=0.1, high=1))
     yield Sample((make.tensor(3), make.tensor(3)), {"reduction": "max"}, "error: reduction", ValueError)
@@ -192,6 +198,7 @@ def poisson_nll_loss(make: Inputs) -> Iterator[Sample]:
     for log_input in (True, False):
         for full in (False, True):
             for reduction in REDUCTIONS:
+                # Targets on both sides of 1: `full` adds Stirling's term only above.
                 args = (make.tensor(2, 3, low=0.1, high=3), make.tensor(2, 3, low=0, high=4))
                 more = {"log_input": log_input, "full": full, "reduction": reduction}
                 yield Sample(args, more, f"{more}")
@@ -237,6 +244,7 @@ def soft_margin_loss(make: Inputs) -> Iterator[Sample]:
 def hinge_embedding_loss(make: Inputs) -> Iterator[Sample]:
     for reduction in REDUCTIONS:
         for margin in (1.0, 3.0):
+            # Above zero: the loss is that of distances.
             args = (make.tensor(2, 3, low=0.1), signs(make, 2, 3), margin)
             yield Sample(args, {"reduction": reduction}, f"margin {margin}, {reduction}")
     yield from legacy(make, make.tensor(2, 3, low=0.1), signs(make, 2, 3))
@@ -271,6 +279,7 @@ def cosine_embedding_loss(make: Inputs) -> Iterator[Sample]:
         for margin in (0.0, 0.3):
             args = (make.tensor(4, 3), make.tensor(4, 3), signs(make, 4), margin)
             yield Sample(args, {"reduction": reduction}, f"margin {margin}, {reduction}")
+    # Their cosine, 5/6, is above the margin.
     near, apart = make.of([[1.0, 1.0, 2.0]]), make.of([[1.0, 2.0, 1.0]])
     yield Sample((near, apart, make.of([-1]), 0.5), name="closer than the margin")
     yield Sample((make.tensor(3), make.tensor(3), signs(make)), name="one vector")
@@ -356,12 +365,14 @@ def class_loss_backward(make: Inputs) -> Iterator[Sample]:
 
 
 LENGTHS = ((6, 5, 6), (3, 2, 0))
+# Some equal labels follow each other, and need a blank in between.
 LABELS = [[3, 1, 3, 2], [2, 2, 1, 1], [1, 2, 3, 4]]
 
 
 def scores(make: Inputs, *shape: int) -> Tensor:
     x = make.tensor(*shape, low=-2, high=2)
     x = x if make.dtype.is_floating_point or make.dtype.is_complex else x.to(float32)
+    # By tensors: log_softmax has no complex numbers.
     return x - x.exp().sum(-1, keepdim=True).log()
 
 
@@ -376,6 +387,7 @@ def ctc_loss(make: Inputs) -> Iterator[Sample]:
     x, targets, usual = scores(make, 6, 3, 5), make.of(LABELS, int64), given(*LENGTHS)
     for reduction in REDUCTIONS:
         yield Sample((x, targets, *usual), {"reduction": reduction}, reduction)
+        # Two equal labels in two steps leave no room for the blank between, so the loss is infinite.
         short = (x, targets, *given((6, 2, 1), (3, 2, 0)))
         yield Sample(
             short, {"reduction": reduction, "zero_infinity": True}, f"{reduction}, impossible targets"
@@ -383,6 +395,7 @@ def ctc_loss(make: Inputs) -> Iterator[Sample]:
         one = (x[:, 0], targets[0, :3], *given((6,), (3,)))
         yield Sample(one, {"reduction": reduction}, f"no batch, {reduction}")
     yield Sample((x, make.of([3, 1, 3, 2, 2], int32), *usual), name="targets one after the other")
+    # Shifted, so that the blank is the last class and 0 a label.
     yield Sample((x, targets - 1, *usual, 4), name="blank")
     yield Sample((x.transpose(0, 1).contiguous().transpose(0, 1), targets, *usual), name="transposed")
     yield Sample((x, targets, *given((0, 6, 0), (0, 2, 0))), {"reduction": "none"}, "no steps")
@@ -473,6 +486,7 @@ def multi_margin_loss(make: Inputs) -> Iterator[Sample]:
 
 @family("multilabel_margin_loss")
 def multilabel_margin_loss(make: Inputs) -> Iterator[Sample]:
+    # Classes end at the first -1, and may be named twice.
     target = make.of([[3, 0, -1, 1], [-1, 2, 0, 1], [2, 2, 1, 0]], int64)
     x = make.tensor(3, 4)
     for reduction in REDUCTIONS:
@@ -498,6 +512,7 @@ def margins(make: Inputs) -> Iterator[tuple[Any, Any, int, float]]:
     for layout in LAYOUTS:
         yield make.tensor(3, 4, layout=layout), make.indices(3, limit=4), 2, 1.0
     yield make.tensor(0, 4), make.indices(0, limit=4), 1, 1.0
+    # More classes than vectors of numbers or groups of threads hold.
     yield make.tensor(2, 70), make.indices(2, limit=70), 1, 1.0
 
 

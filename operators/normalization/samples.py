@@ -54,6 +54,7 @@ def layer_norm_backward(make: Inputs) -> Iterator[Sample]:
         yield Sample((*args, None, 0.1), name=f"shape {shape}, over {normalized}")
         weighted = (*args, make.tensor(*normalized), 0.1)
         yield Sample(weighted, name=f"shape {shape}, over {normalized}, weight")
+    # Gradient and input in different orders in memory.
     crossed = (make.tensor(3, 2).t(), make.tensor(2, 3, layout="transposed"), (3,), None, 0.1)
     yield Sample(crossed, name="transposed")
     wrong = (make.tensor(3, 2), make.tensor(2, 3), (3,), None, 0.1)
@@ -90,6 +91,7 @@ def rms_norm(make: Inputs) -> Iterator[Sample]:
 def batch_norm(make: Inputs) -> Iterator[Sample]:
     for shape in IMAGES:
         x, (weight, bias) = make.tensor(*shape), parameters(make, 4)
+        # A variance is positive, and its root is divided by.
         mean, var = make.tensor(4), make.tensor(4, low=0.5)
         yield Sample((x, mean, var), name=f"shape {shape}")
         yield Sample((x, mean, var, weight, bias), name=f"shape {shape}, weight and bias")
@@ -98,6 +100,7 @@ def batch_norm(make: Inputs) -> Iterator[Sample]:
             (x, None, None, weight, bias, True, 0.1, 0.1), name=f"shape {shape}, training, weight and bias"
         )
     yield Sample((make.tensor(2, 4), None, None), name="error: no statistics", error=OPTION)
+    # One value has no variance.
     yield Sample((make.tensor(1, 4), None, None), {"training": True}, "error: one value", OPTION)
     yield Sample(
         (make.tensor(2, 4), make.tensor(3), make.tensor(3)), name="error: channels", error=RuntimeError
@@ -131,6 +134,7 @@ def batch_norm_backward(make: Inputs) -> Iterator[Sample]:
 
 @family("instance_norm")
 def instance_norm(make: Inputs) -> Iterator[Sample]:
+    # Without a dimension of places each instance would be one value.
     for shape in IMAGES[1:]:
         x, (weight, bias) = make.tensor(*shape), parameters(make, 4)
         yield Sample((x,), name=f"shape {shape}")
@@ -174,6 +178,7 @@ def normalize(make: Inputs) -> Iterator[Sample]:
         yield Sample((make.tensor(2, 3), p), name=f"p={p}")
     for shape, dim in (((3,), 0), ((2, 3, 4), -1), ((2, 3, 4), 0)):
         yield Sample((make.tensor(*shape), 2.0, dim), name=f"shape {shape}, dim {dim}")
+    # Vectors whose norm is below eps.
     yield Sample((make.tensor(2, 3, low=0, high=0.1),), {"eps": 1.0}, "eps")
 
 
@@ -264,5 +269,6 @@ def cosine_similarity(make: Inputs) -> Iterator[Sample]:
         ((2, 3, 4), (1, 3, 4), -1),
     ):
         yield Sample((make.tensor(*shape), make.tensor(*other), dim), name=f"{shape}, {other}, dim {dim}")
+    # Larger than the norms, so that it is what divides.
     yield Sample((make.tensor(2, 3), make.tensor(2, 3), 1, 100.0), name="eps")
     yield Sample((make.tensor(2, 3), make.tensor(2, 2)), name="error: shapes", error=RuntimeError)

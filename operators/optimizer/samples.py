@@ -23,6 +23,7 @@ def tensors(make: Inputs, **how: Any) -> list[Any]:
 
 @family("foreach")
 def foreach(make: Inputs) -> Iterator[Sample]:
+    # Above zero, where logarithms and roots exist.
     yield Sample((tensors(make, low=1, high=4),), name="several")
     yield Sample(([make.tensor(2, 3, low=1, high=4, layout="transposed")],), name="transposed")
     yield Sample(([],), name="error: nothing", error=OPTION)

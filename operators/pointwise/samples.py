@@ -10,6 +10,7 @@ from tt.operators._samples.base import LAYOUTS, OPTION, SHAPES, FamilyTable, Inp
 
 family = FamilyTable()
 
+# Each side broadcasts alone, both do at once, and no elements do.
 PAIRS = (
     ((2, 3), (3,)),
     ((2, 1), (1, 3)),
@@ -142,6 +143,7 @@ def binary_pointwise(make: Inputs) -> Iterator[Sample]:
 
 @family("binary_nonzero")
 def binary_nonzero(make: Inputs) -> Iterator[Sample]:
+    # Integers are drawn without their fraction, so 0.5 would allow zeros.
     low = 1 if make.dtype.kind in ("signed", "unsigned", "bool") else 0.5
     for sample in binary(make, low=low):
         if make.definition.name == "div.optional_mode":
@@ -150,6 +152,7 @@ def binary_nonzero(make: Inputs) -> Iterator[Sample]:
             yield sample
     if make.dtype.is_floating_point and make.definition.name in ("div", "floor_divide", "remainder"):
         yield Sample((make.of([1.0, -1.0, 0.0]), make.of([0.0, 0.0, 0.0])), name="by zero")
+        # Rounding down and toward zero differ for one sign of each pair.
         yield Sample((make.of([7.0, -7.0, 7.0, -7.0]), make.of([2.0, 2.0, -2.0, -2.0])), name="signs")
     if make.dtype.kind in ("signed", "unsigned") and make.definition.name in ("floor_divide", "remainder"):
         yield Sample((make.of([1, 2]), make.of([0, 1])), name="error: by zero", error=RuntimeError)
@@ -158,6 +161,7 @@ def binary_nonzero(make: Inputs) -> Iterator[Sample]:
 def _divides_by_false(make: Inputs, sample: Sample) -> bool:
     """Return whether booleans could make an integer division by zero."""
     if make.definition.name == "div":
+        # Division of bools is one of floats, which has a result by zero.
         return False
     return any(getattr(value, "dtype", None) is bool_ for value in sample.args)
 
@@ -182,6 +186,7 @@ def binary_power(make: Inputs) -> Iterator[Sample]:
         return
     for left, right in (*((s, s) for s in SHAPES if s), *PAIRS):
         yield Sample(
+            # Small, so that powers fit into every integer, and positive, so that they are real.
             (make.tensor(*left, low=1, high=3), make.tensor(*right, low=0, high=3)),
             name=f"{left} and {right}",
         )
@@ -208,6 +213,7 @@ def comparison(make: Inputs) -> Iterator[Sample]:
     yield Sample((values, make.of([1, 1, 0])), name="equal values")
     yield Sample((make.of([[0, 1, 1], [1, 0, 1]]), make.of([0, 1, 0])), name="equal values, broadcast")
     if make.dtype.is_floating_point:
+        # NaN is not equal to itself.
         yield Sample((make.of(make.extremes), make.of(make.extremes)), name="extreme values")
 
 
@@ -239,11 +245,13 @@ def where(make: Inputs) -> Iterator[Sample]:
 
 @family("clamp")
 def clamp(make: Inputs) -> Iterator[Sample]:
+    # Bounds that an integer holds, without a sign for unsigned ones.
     low, high = (1, 3) if make.dtype.kind in ("signed", "unsigned") else (-1.5, 2.0)
     for shape in SHAPES:
         yield Sample((make.tensor(*shape), low, high), name=f"shape {shape}")
     yield Sample((make.tensor(2, 3), low), name="min only")
     yield Sample((make.tensor(2, 3), None, high), name="max only")
+    # The upper bound wins, as in PyTorch.
     yield Sample((make.tensor(2, 3), high, low), name="bounds exchanged")
     yield Sample((make.tensor(2, 3), make.tensor(3, high=0), make.tensor(2, 1, low=1)), name="tensor bounds")
     for layout in LAYOUTS:
@@ -326,6 +334,7 @@ def binary_integral(make: Inputs) -> Iterator[Sample]:
 @family("binary_same_dtype")
 def binary_same_dtype(make: Inputs) -> Iterator[Sample]:
     for sample in binary(make, numbers=False):
+        # PyTorch promotes nothing here.
         if sample.error is not None or sample.args[0].dtype is sample.args[1].dtype:
             yield sample
     yield Sample((make.of([0, 1, 0, 1]), make.of([1, 0, 0, 1])), name="at zero")
@@ -341,9 +350,11 @@ def shift(make: Inputs) -> Iterator[Sample]:
             yield Sample((5, make.tensor(*shape, low=0, high=6)), name=f"number and {shape}")
         return
     for sample in binary(make, low=0, high=6):
+        # Bools are not shifted.
         if all(getattr(v, "dtype", make.dtype).kind != "bool" for v in sample.args):
             yield sample
     bits = make.dtype.itemsize * 8
+    # C leaves a shift by all bits undefined; here it must give what PyTorch gives.
     yield Sample((make.of(make.extremes * 2), make.of([bits - 1] * 4 + [bits] * 4)), name="all bits")
 
 
@@ -354,6 +365,7 @@ def binary_logarithm(make: Inputs) -> Iterator[Sample]:
         inf = float("inf")
         values = [inf, -inf, 0.0, 1.0]
         yield Sample(pairs(make, values), name="infinities")
+        # Their exponential overflows, and their sum would, too.
         large = 0.9 * float(make.extremes[5])
         yield Sample((make.of([large, -large]), make.of([large, large])), name="large numbers")
 
@@ -394,6 +406,7 @@ def ldexp(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 1), make.tensor(1, 3, low=0)), name="exponents of the same dtype")
     if make.dtype in (float32, float64):
         limits = [1.0, 1e-30, 1e30, 0.0, float("inf")]
+        # Beyond the exponents of float32, and of every dtype.
         far = make.of([0, 140, -140, 3000, -3000], int32)
         yield Sample((make.of(limits), far), name="far exponents")
     yield Sample((make.tensor(2, 3), make.tensor(2, dtype=whole)), name="error: shapes", error=RuntimeError)
@@ -402,6 +415,7 @@ def ldexp(make: Inputs) -> Iterator[Sample]:
 @family("frexp")
 def frexp(make: Inputs) -> Iterator[Sample]:
     yield from unary(make)
+    # Where the exponent changes, and the ends of the normal numbers.
     values = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0**-14, 1000.0, make.extremes[5], make.extremes[7]]
     yield Sample((make.of(values),), name="powers of two and limits")
 
@@ -445,6 +459,7 @@ def lerp(make: Inputs) -> Iterator[Sample]:
     for layout in LAYOUTS:
         weight = 0.6 if number else make.tensor(2, 3, layout=layout)
         yield Sample((make.tensor(2, 3, layout=layout), make.tensor(3), weight), name=layout)
+    # The formula changes at 0.5, and weights beyond the ends extrapolate.
     for value in (0, 1, 0.25, 0.75, -1.5, 3.0):
         weight = value if number else make.of(value)
         yield Sample((make.tensor(2, 3), make.tensor(2, 3), weight), name=f"weight {value}")
@@ -483,6 +498,7 @@ def unary_gamma(make: Inputs) -> Iterator[Sample]:
     """Positive numbers, and negative ones between the poles."""
     yield from unary(make, low=0.2)
     if make.dtype.is_floating_point:
+        # Between the poles, which are the integers that are not positive.
         yield Sample(
             (make.of([-0.5, -1.25, -2.75, 0.5, 1.5, 2.5, 7.5, 30.0]),), name="negative, small, large"
         )
@@ -536,6 +552,7 @@ def igamma(make: Inputs) -> Iterator[Sample]:
         yield Sample(
             (make.tensor(*left, low=0.2), make.tensor(*right, low=0.2)), name=f"shapes {left}, {right}"
         )
+    # A series, a continued fraction, and an expansion for large and close arguments.
     yield Sample((make.of([0.1, 2.0, 30.0, 300.0]), make.of([5.0, 0.01, 35.0, 290.0])), name="far, near")
     for other in make.partners():
         if other.is_floating_point:
@@ -543,6 +560,7 @@ def igamma(make: Inputs) -> Iterator[Sample]:
                 (make.tensor(3, low=0.2), make.tensor(3, low=0.2, dtype=other)), name=f"with {other.name}"
             )
     edges: tuple[list[float | str], ...]
+    # Limits, each with a value of its own in PyTorch.
     edges = ([0, 0, 1, 2, -1, 1, "inf", "inf", 1, "nan"], [0, 1, 0, "inf", 1, -1, 1, "inf", "nan", 1])
     yield Sample(tuple(make.of([float(v) for v in side]) for side in edges), name="extreme values")
 
@@ -550,6 +568,7 @@ def igamma(make: Inputs) -> Iterator[Sample]:
 @family("mvlgamma")
 def mvlgamma(make: Inputs) -> Iterator[Sample]:
     for p in (1, 2, 4):
+        # The function is defined above (p - 1) / 2.
         for sample in unary(make, low=2.5):
             yield Sample((*sample.args, p), name=f"p={p}, {sample.name}")
     yield Sample((make.tensor(2, low=1), 0), name="error: p", error=RuntimeError)
@@ -572,6 +591,7 @@ def zeta(make: Inputs) -> Iterator[Sample]:
             )
     if make.dtype.is_floating_point:
         nan = float("nan")
+        # The pole at 1, no value below it, and q at and below zero.
         powers, q = [1.0, 0.5, 2.0, 2.5, 3.0, 1.5, nan, 30.0], [2.0, 1.0, 0.0, -0.5, -1.5, 40.0, 1.0, 3.0]
         yield Sample((make.of(powers), make.of(q)), name="extreme values")
 

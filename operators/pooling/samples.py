@@ -39,6 +39,7 @@ def _windows(n: int) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     yield "one of each for a dimension", ((3, 2, 1)[:n], (2, 1, 1)[:n], (1, 1, 0)[:n]), {}
     yield "ceil_mode", (2, 2, 0), {"ceil_mode": True}
     yield "ceil_mode, padding", (3, 3, 1), {"ceil_mode": True}
+    # Such a window is left out: it would hold no element.
     yield "ceil_mode, a window that starts in the padding", (2, 2, 1), {"ceil_mode": True}
 
 
@@ -66,7 +67,9 @@ def max_pool_with_indices(make: Inputs) -> Iterator[Sample]:
     yield Sample((x.transpose(1, -1), 2, 1), name="transposed")
     if make.dtype.is_floating_point:
         line = make.of([[1.0, float("nan"), 0.0, float("nan"), 2.0, float("-inf")]])
+        # NaN counts as the largest, whichever side of it a window begins at.
         yield Sample((line.reshape(1, *(1,) * (n - 1), 6), (1,) * (n - 1) + (2,), 1), name="NaN")
+        # No element is above the value that a search would begin with.
         infinite = make.of([[float("-inf")] * 4])
         yield Sample(
             (infinite.reshape(1, *(1,) * (n - 1), 4), (1,) * (n - 1) + (3,), 1), name="minus infinity"
@@ -122,6 +125,7 @@ def avg_pool(make: Inputs) -> Iterator[Sample]:
     yield Sample((x[0], 2), name="no batch")
     yield Sample((x[:0], 2), name="empty batch")
     yield Sample((x.transpose(1, -1), 2, 1), name="transposed")
+    # PyTorch's avg_pool1d has no divisor.
     if n > 1:
         yield Sample((x, 2, 1), {"divisor_override": 3}, "divisor_override")
         yield Sample((x, 2, 1), {"divisor_override": 0}, "error: divisor", RuntimeError)
@@ -132,6 +136,7 @@ def avg_pool(make: Inputs) -> Iterator[Sample]:
 def adaptive_pool(make: Inputs) -> Iterator[Sample]:
     n = _spatial(make)
     x = _distinct(make, 2, 2, *(6, 5, 4)[:n])
+    # Of 7 windows over 6 elements some overlap.
     for size in (1, 2, 3, 7):
         yield Sample((x, size), name=f"size {size}")
     yield Sample((x, (3, 2, 4)[:n]), name="one of each for a dimension")

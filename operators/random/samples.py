@@ -21,6 +21,7 @@ def filled(make: Inputs, *arguments: Any) -> Iterator[Sample]:
     """Yield a call for each shape and layout."""
     for shape in SHAPES:
         yield Sample((make.tensor(*shape), *arguments), name=f"shape {shape}")
+    # Not the expanded one: an element that several places share is not written to.
     for layout in LAYOUTS[:3]:
         yield Sample((make.tensor(2, 3, layout=layout), *arguments), name=layout)
 
@@ -69,9 +70,11 @@ def standard_gamma(make: Inputs) -> Iterator[Sample]:
 @family("standard_gamma_grad")
 def standard_gamma_grad(make: Inputs) -> Iterator[Sample]:
     for shape in SHAPES:
+        # Away from 0, where the derivative grows without bound.
         pair = make.tensor(*shape, low=0.2, high=5), make.tensor(*shape, low=0.2, high=5)
         yield Sample(pair, name=f"shape {shape}")
     yield Sample((make.tensor(2, 3, low=0.2, high=5), make.tensor(3, low=0.2, high=5)), name="broadcast")
+    # The derivative is computed in other ways for small and for large values.
     yield Sample((make.of([0.2, 2, 60]), make.of([0.01, 9, 55])), name="far from the mean")
     for other in make.partners():
         if other.is_floating_point:
@@ -83,6 +86,7 @@ def standard_gamma_grad(make: Inputs) -> Iterator[Sample]:
 def dirichlet_grad(make: Inputs) -> Iterator[Sample]:
     for shape in SHAPES:
         alpha = make.tensor(*shape, low=0.2, high=2)
+        # The total is above alpha, as a sum of which alpha is one part.
         x, total = make.tensor(*shape, low=0.1, high=0.9), make.tensor(*shape, low=2.5, high=5)
         yield Sample((x, alpha, total), name=f"shape {shape}")
     yield Sample((make.of([0.1, 0.5, 0.99]), make.of(2.0), make.of([3.0, 40, 2.1])), name="broadcast")
@@ -99,6 +103,7 @@ def dirichlet_grad(make: Inputs) -> Iterator[Sample]:
 def poisson(make: Inputs) -> Iterator[Sample]:
     for shape in SHAPES:
         yield Sample((make.tensor(*shape, low=0, high=4),), name=f"small, shape {shape}")
+    # Large rates are drawn by rejection, small ones by counting.
     yield Sample((make.tensor(2, 3, low=0, high=60),), name="small and large")
     yield Sample((make.tensor(4, 3, low=20, high=60, layout="transposed"),), name="large, transposed")
     yield Sample((make.of([1.0, -1.0]),), name="error: negative", error=OPTION)
@@ -111,6 +116,7 @@ def binomial(make: Inputs) -> Iterator[Sample]:
         return make.tensor(*shape, low=0, high=1)
 
     def counts(*shape: int) -> Tensor:
+        # Below and above where the way of drawing changes.
         return make.of(make.random.integers(0, 120, shape))
 
     for shape in SHAPES:
@@ -160,6 +166,7 @@ def random_inplace(make: Inputs) -> Iterator[Sample]:
     for shape in SHAPES:
         yield Sample((make.tensor(*shape),), name=f"shape {shape}")
     yield Sample((make.tensor(2, 3), 1.0, 2.0), name="parameters")
+    # Bounds in the wrong order, or a negative deviation.
     wrong = (2.0, 1.0) if make.definition.name == "uniform" else (0.0, -1.0)
     yield Sample((make.tensor(2), *wrong), name="error: parameters", error=OPTION)
 
@@ -200,6 +207,7 @@ def exponential(make: Inputs) -> Iterator[Sample]:
 @family("multinomial")
 def multinomial(make: Inputs) -> Iterator[Sample]:
     for shape, count in (((4,), 2), ((3, 4), 4), ((1,), 1), ((0, 3), 2)):
+        # Away from 0, so that there are enough weights to draw from without replacement.
         yield Sample((make.tensor(*shape, low=0.5, high=1), count), name=f"{count} of {shape}")
         yield Sample((make.tensor(*shape, low=0.5, high=1), 5, True), name=f"5 of {shape} with replacement")
     yield Sample((make.of([1.0, 2.0]), 3), name="error: too many", error=RuntimeError)

@@ -17,6 +17,7 @@ family = FamilyTable()
 
 MODES = ("lstm", "gru", "tanh", "relu")
 STEPS, BATCH, IN, HIDDEN, OUT = 3, 2, 3, 4, 2
+# The second row of the batch ends after two steps, the first after three.
 SIZES = (2, 2, 1)
 
 
@@ -95,6 +96,7 @@ def networks(make: Inputs, mode: str, packed: bool) -> Iterator[tuple[str, list[
         params: list[Any] = []
         for layer in range(count):
             for _ in range(directions):
+                # A layer reads what both directions of the one below wrote.
                 tensors = weights(make, mode, HIDDEN * directions if layer else IN, bias)
                 params += [w for w in tensors if w is not None]
         hx = [near(make, count * directions, BATCH, HIDDEN) for _ in range(2 if mode == "lstm" else 1)]

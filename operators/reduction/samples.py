@@ -52,6 +52,7 @@ def reduction(make: Inputs) -> Iterator[Sample]:
 
 
 def with_dtype(make: Inputs, args: tuple[Any, ...]) -> Iterator[Sample]:
+    # Complex numbers would lose their imaginary part.
     if argument_type(make, "dtype") is not None and not make.dtype.is_complex:
         yield Sample((values(make, 2, 3), *args), {"dtype": float64}, "dtype=float64")
 
@@ -92,6 +93,7 @@ def arg_reduction(make: Inputs) -> Iterator[Sample]:
             )
     for layout in LAYOUTS:
         yield Sample((make.tensor(2, 3, layout=layout), 1), name=layout)
+    # For either end: a largest and a smallest element, each twice.
     yield Sample((make.of([1, 0, 1, 0]),), name="ties: the first")
     if make.dtype.is_floating_point:
         yield Sample((make.of([1.0, float("nan"), 2.0]),), name="nan")
@@ -187,6 +189,7 @@ def aminmax(make: Inputs) -> Iterator[Sample]:
 @family("count_nonzero")
 def count_nonzero(make: Inputs) -> Iterator[Sample]:
     for shape in SHAPES:
+        # Integers from so few have zeros among them.
         yield Sample((make.tensor(*shape, low=-1, high=1),), name=f"shape {shape}")
     for shape, dim in (*DIMS, *LISTS):
         yield Sample((make.tensor(*shape, low=-1, high=1), dim), name=f"shape {shape}, dim {dim}")
@@ -204,6 +207,7 @@ def hash_tensor(make: Inputs) -> Iterator[Sample]:
         yield Sample((make.tensor(*sizes),), name=f"shape {sizes}")
         yield Sample((make.tensor(*sizes),), {"keepdim": True}, name=f"shape {sizes}, keepdim")
     for shape, dim in (*DIMS, *LISTS):
+        # Without elements to combine there are samples of their own below.
         if 0 not in shape:
             yield Sample((make.tensor(*shape), dim), name=f"shape {shape}, dim {dim}")
     yield Sample((make.tensor(0, 3), 1), name="no rows")
@@ -251,6 +255,7 @@ ORDERS = (2, 1, 0, 3, 2.5, 0.5, -1, -2.5, math.inf, -math.inf)
 @family("vector_norm", "vector_norm_of_order")
 def vector_norm(make: Inputs) -> Iterator[Sample]:
     for order in ORDERS:
+        # No elements have no largest one, and no sum of which a negative root could be taken.
         fails = order < 0 or order == math.inf
         for size in ((), (3,), (2, 3)):
             yield Sample((make.tensor(*size), order), name=f"order {order}, shape {size}")
@@ -263,6 +268,7 @@ def vector_norm(make: Inputs) -> Iterator[Sample]:
             (make.tensor(0), order), name=f"{'error: ' if fails else ''}empty, order {order}", error=empty
         )
         yield Sample((make.tensor(0, 3), order, 1), name=f"empty result, order {order}")
+        # At 0 the derivative of the norm is a limit, or does not exist.
         yield Sample((make.of([3.0, 0.0, -4.0]), order), name=f"a zero, order {order}")
     for shape, dim in (*DIMS, *LISTS):
         yield Sample((make.tensor(*shape), 2, dim), name=f"shape {shape}, dim {dim}")
@@ -310,6 +316,7 @@ def dist(make: Inputs) -> Iterator[Sample]:
 
 @family("renorm")
 def renorm(make: Inputs) -> Iterator[Sample]:
+    # Some of these norms are above the one that is allowed, and some are not.
     for p in (1, 2, 0.5, float("inf")):
         for dim in (0, 1, -1):
             yield Sample((make.tensor(3, 4), p, dim, 5.0), name=f"p {p}, dim {dim}")

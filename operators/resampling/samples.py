@@ -27,11 +27,14 @@ def interpolate(make: Inputs) -> Iterator[Sample]:
         x = make.tensor(2, 2, *(3, 4, 2)[:n])
         for mode in modes:
             how: dict[str, Any] = {"mode": mode}
+            # PyTorch resamples bytes by nearest, bilinear and bicubic modes alone.
             if make.dtype.kind == "unsigned" and mode in ("area", "linear", "trilinear"):
                 continue
+            # Smaller and larger than the input.
             for size in (2, 5):
                 yield Sample((x, size), how, f"{n}d {mode}, size {size}")
             yield Sample((x, (5, 1, 4)[:n]), how, f"{n}d {mode}, one size for a dimension")
+            # A factor that does not divide evenly: the size is rounded down.
             yield Sample((x,), {"scale_factor": 1.7, **how}, f"{n}d {mode}, scale")
             yield Sample((x,), {"scale_factor": 2, **how}, f"{n}d {mode}, doubled")
             recomputed = {"scale_factor": 1.7, "recompute_scale_factor": True, **how}
@@ -39,6 +42,7 @@ def interpolate(make: Inputs) -> Iterator[Sample]:
             yield Sample((x[:0], 2), how, f"{n}d {mode}, empty batch")
             if mode.endswith(("linear", "cubic")):
                 yield Sample((x, 5), {"align_corners": True, **how}, f"{n}d {mode}, corners aligned")
+                # With one element there is no distance between corners to divide by.
                 yield Sample((x, 1), {"align_corners": True, **how}, f"{n}d {mode}, one corner")
             if mode in ("bilinear", "bicubic"):
                 wide = make.tensor(1, 2, 9, 7)
@@ -104,6 +108,7 @@ def calls(make: Inputs) -> Iterator[tuple[str, tuple[Any, ...]]]:
         if mode < 2:
             yield f"volume, {how}", (image(make, 2, 2, 3, 4, 2), points(make, 2, 2, 3, 1, 3), *how)
     how = (0, 2, True)
+    # Reflections that go back and forth several times.
     yield "far away", (image(make, 1, 2, 3, 4), points(make, 1, 2, 3, 2, far=9), *how)
     yield "one element", (image(make, 1, 2, 1, 1), points(make, 1, 2, 2, 2), *how)
     yield "empty batch", (image(make, 0, 2, 3, 4), points(make, 0, 2, 2, 2), *how)

@@ -17,6 +17,7 @@ family = FamilyTable()
 def scan(make: Inputs) -> Iterator[Sample]:
     for shape, dim in (*DIMS, ((7, 2), 0), ((0,), 0)):
         yield Sample((make.tensor(*shape, low=-3, high=3), dim), name=f"shape {shape}, dim {dim}")
+    # The gradient of a product must not divide by the zeros.
     yield Sample((make.of([[1, 0, 2], [2, 3, 0], [0, 0, 1]]), 1), name="zeros")
     for layout in LAYOUTS:
         yield Sample((make.tensor(2, 3, layout=layout), 1), name=f"{layout}, dim 1")
@@ -24,6 +25,7 @@ def scan(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
     if make.dtype.is_floating_point and make.definition.name == "logcumsumexp":
         infinite = float("inf")
+        # Exponentials that underflow, overflow, or are the difference of infinities.
         values = [-infinite, -infinite, 1.0, 60.0, -60.0, infinite, infinite, float("nan")]
         yield Sample((make.of(values), 0), name="infinities and nan")
 
@@ -48,6 +50,7 @@ def scan_extreme(make: Inputs) -> Iterator[Sample]:
 @family("diff")
 def diff(make: Inputs) -> Iterator[Sample]:
     for shape in ((4,), (3, 5), (2, 4, 3), (1,), (0, 3)):
+        # More differences than elements leave nothing.
         for n in (0, 1, 2, 4):
             yield Sample((make.tensor(*shape), n), name=f"shape {shape}, n {n}")
     for dim in (0, 1, -2):
@@ -101,6 +104,7 @@ def gradient(make: Inputs) -> Iterator[Sample]:
         if kind == "scalars":
             return [1.0 + 0.5 * i for i, _ in enumerate(dims)]
         if kind == "tensors":
+            # Places at different distances.
             return [make.of([3 * i + (i % 2) for i in range(shape[d])]) for d in dims]
         return 2.0
 
@@ -115,6 +119,7 @@ def gradient(make: Inputs) -> Iterator[Sample]:
         for edge_order in (1, 2):
             how = {"spacing": spacing(shape, dim), "dim": dim, "edge_order": edge_order}
             name = f"shape {shape}, dim {dim}, edge_order {edge_order}"
+            # Differences of unsigned numbers wrap around, and PyTorch refuses them.
             if unsigned:
                 yield Sample((make.tensor(*shape),), how, f"error: {name}", RuntimeError)
             else:

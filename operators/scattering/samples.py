@@ -28,6 +28,7 @@ def _distinct(make: Inputs, shape: tuple[int, ...], dim: int, limit: int) -> Ten
     """Return indices that do not repeat along a dimension, so that writing has one result."""
     if not shape:
         return make.of(0, int64)
+    # The order of random numbers is a permutation, of which the first places are taken.
     order = np.argsort(make.random.random((*shape[:dim], limit, *shape[dim % len(shape) + 1 :])), axis=dim)
     return make.of(order.take(range(shape[dim]), axis=dim), int64)
 
@@ -35,6 +36,7 @@ def _distinct(make: Inputs, shape: tuple[int, ...], dim: int, limit: int) -> Ten
 def many_values(make: Inputs, *dim: int, **named: Any) -> Iterator[Sample]:
     """Yield a sample of many values for one place, whose sum is wrong in half precision."""
     if make.dtype.is_floating_point and make.dtype.itemsize == 2:
+        # Added up in half precision, each step would be rounded, and the last ones lost.
         index, values = make.of([1], int64).expand(600), make.of([0.3]).expand(600)
         yield Sample((make.tensor(2), *dim, index, values), named, "many values for one place")
 
@@ -102,6 +104,7 @@ def scatter_value_reduced(make: Inputs) -> Iterator[Sample]:
 
 def reductions(make: Inputs) -> list[str]:
     """Return the reductions that a dtype has."""
+    # Complex numbers have no order, and a mean of bools would be no bool.
     left_out = {"complex": ("amax", "amin"), "bool": ("mean",)}.get(make.dtype.kind, ())
     return [name for name in ("sum", "prod", "mean", "amax", "amin") if name not in left_out]
 
@@ -121,6 +124,7 @@ def scatter_reduce(make: Inputs) -> Iterator[Sample]:
             args = (make.tensor(2, 3, layout="transposed"), 0, index, make.tensor(3, 4), reduce)
             yield Sample(args, how, f"{name}, transposed, larger source")
             if reduce == "prod":
+                # One zero leaves other factors a gradient, and two of them none.
                 zeros = make.of([0, 2, 0, 3, 0])
                 args = (make.tensor(3), 0, make.of([0, 0, 1, 1, 1], int64), zeros, reduce)
                 yield Sample(args, how, f"{name}, zeros")
@@ -150,6 +154,7 @@ def index_add(make: Inputs) -> Iterator[Sample]:
         yield Sample(
             (make.tensor(*shape), dim, index, make.tensor(*source)), name=f"shape {shape}, dim {dim}"
         )
+    # A bool times 2 would be no bool.
     if make.dtype is not bool_:
         yield Sample((make.tensor(3), 0, make.of([1, 1], int64), make.tensor(2)), {"alpha": 2}, "alpha")
     yield Sample(
@@ -172,6 +177,7 @@ def index_copy(make: Inputs) -> Iterator[Sample]:
     for shape, dim in (((5,), 0), ((4, 3), 0), ((4, 3), 1), ((2, 3, 4), -2)):
         source = list(shape)
         source[dim] = 2
+        # Written twice, a place would hold either slice.
         index = _distinct(make, (2,), 0, shape[dim])
         yield Sample(
             (make.tensor(*shape), dim, index, make.tensor(*source)), name=f"shape {shape}, dim {dim}"
@@ -209,6 +215,7 @@ def index_fill(make: Inputs) -> Iterator[Sample]:
 @family("index_reduce")
 def index_reduce(make: Inputs) -> Iterator[Sample]:
     for reduce in reductions(make):
+        # PyTorch has index_add for sums, and refuses the word here.
         if reduce == "sum":
             continue
         for include_self in (True, False):
@@ -229,6 +236,7 @@ def index_reduce(make: Inputs) -> Iterator[Sample]:
 @family("put")
 def put(make: Inputs) -> Iterator[Sample]:
     for shape in ((5,), (4, 3)):
+        # Places from the end count, too.
         index = make.of([[1, 4], [0, -2]], int64)
         for accumulate in (False, True):
             args = (make.tensor(*shape), index, make.tensor(4), accumulate)
@@ -306,6 +314,7 @@ def embedding_dense_backward(make: Inputs) -> Iterator[Sample]:
 
 @family("embedding_bag")
 def embedding_bag(make: Inputs) -> Iterator[Sample]:
+    # The second bag is empty, since the third begins at the same place.
     x, indices, offsets = make.tensor(5, 3), make.of([1, 4, 1, 0, 2, 2], int64), make.of([0, 3, 3], int64)
     for mode in ("sum", "mean", "max"):
         how = {"mode": mode}

@@ -143,6 +143,7 @@ def select_scatter(make: Inputs) -> Iterator[Sample]:
     for dim, index, size in ((0, 1, (3,)), (1, -1, (2,)), (-2, 0, (3,))):
         yield Sample((make.tensor(2, 3), make.tensor(*size), dim, index), name=f"dim {dim}, index {index}")
     yield Sample((make.tensor(2, 3, layout="transposed"), make.tensor(3), 0, 1), name="transposed")
+    # Elements share memory, and the result must have its own.
     yield Sample((make.tensor(2, 3, layout="expanded"), make.tensor(3), 0, 1), name="expanded")
     yield Sample((make.tensor(2, 3), make.tensor(2), 0, 1), name="error: shape", error=RuntimeError)
     yield Sample((make.tensor(2, 3), make.tensor(3), 0, 2), name="error: index", error=IndexError)

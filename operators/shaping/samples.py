@@ -54,9 +54,11 @@ def reshape(make: Inputs) -> Iterator[Sample]:
 @family("view_dtype")
 def view_dtype(make: Inputs) -> Iterator[Sample]:
     for other in DTYPES:
+        # Bytes of other dtypes are no valid bools, and what comes of them is undefined.
         if other.itemsize == make.dtype.itemsize and "bool" not in (other.name, make.dtype.name):
             yield Sample((make.tensor(2, 3), other), name=f"as {other.name}")
         elif other.itemsize != make.dtype.itemsize and "bool" not in (other.name, make.dtype.name):
+            # 16 elements of one byte make one of the widest dtype.
             yield Sample((make.tensor(2, 16), other), name=f"as {other.name}")
             yield Sample((make.tensor(0, 16), other), name=f"no rows as {other.name}")
     yield Sample((make.tensor(2, 3, layout="transposed"), make.dtype), name="transposed")
@@ -475,6 +477,7 @@ def meshgrid(make: Inputs) -> Iterator[Sample]:
 
 # --- diagonals and windows -------------------------------------------------------------------------------------
 
+# Square, wide and tall, beside the matrix, and of other dimensions in either order.
 DIAGONALS = (
     ((3, 3), ()), ((2, 4), (1,)), ((4, 2), (-1,)), ((2, 3), (5,)), ((2, 3), (-5,)), ((2, 3, 4), (0, 0, 2)),
     ((2, 3, 4), (1, -1, 1)), ((0, 3), ()), ((2, 0, 3), (0, 1, 2)), ((2, 3, 4, 2), (-1, 3, 1)),

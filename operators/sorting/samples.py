@@ -35,6 +35,7 @@ def sort(make: Inputs) -> Iterator[Sample]:
 
 @family("topk")
 def topk(make: Inputs) -> Iterator[Sample]:
+    # Of equal elements any may be taken, so there are none.
     distinct = make.of([[3, 1, 2, 5], [4, 0, 7, 6]])
     for k in (0, 1, 3, 4):
         for largest in (True, False):
@@ -50,6 +51,7 @@ def topk(make: Inputs) -> Iterator[Sample]:
 def unique(make: Inputs) -> Iterator[Sample]:
     for shape in SHAPES:
         high = 1 if make.dtype is bool_ else 2
+        # From few numbers, so that some are equal.
         x = make.tensor(*shape, low=0, high=high) if not make.dtype.is_floating_point else make.of(
             make.random.integers(0, 3, shape)
         )  # fmt: skip
@@ -106,6 +108,7 @@ def unique_runs(make: Inputs) -> Iterator[Sample]:
 @family("searchsorted_core", "searchsorted")
 def searchsorted(make: Inputs) -> Iterator[Sample]:
     options = make.definition.name == "searchsorted"
+    # With equal neighbours, between which `right` decides.
     sequence, rows = make.of([1, 3, 3, 5, 9]), make.of([[1, 2, 4], [3, 5, 7]])
     for right in (False, True):
         how = {"right": right}
@@ -165,6 +168,7 @@ def bucketize_number(make: Inputs) -> Iterator[Sample]:
 @family("isin")
 def isin(make: Inputs) -> Iterator[Sample]:
     for invert in (False, True):
+        # Few others are compared one by one, many are sorted first.
         for count in (0, 3, 12, 40):
             others = make.of(make.random.integers(0, 30, count))
             for shape in ((), (7,), (2, 3), (0,)):
@@ -175,6 +179,7 @@ def isin(make: Inputs) -> Iterator[Sample]:
     if make.dtype.is_floating_point:
         nan = float("nan")
         yield Sample((make.of([1.0, nan, float("inf")]), make.of([nan])), name="nan")
+        # NaN is equal to nothing, itself included, however the others are searched.
         yield Sample((make.of([1.0, nan, 5.0]), make.of([nan, 5.0, *[9.0] * 10])), name="nan among many")
         yield Sample((make.of([1.0, nan]), make.of([nan] * 12)), name="many nan")
 

@@ -94,6 +94,7 @@ def quantile(make: Inputs) -> Iterator[Sample]:
                 (make.tensor(3, 4), q, 1), {"interpolation": how}, f"q {getattr(q, 'shape', q)}, {how}"
             )
         nan = float("nan")
+        # One row with NaN, one without, and one of nothing else.
         rows = make.of([[1.0, nan, 2.0], [3.0, 1.0, 2.0], [nan, nan, nan]])
         yield Sample((rows, q, 1), name=f"q {getattr(q, 'shape', q)}, nan")
     q = quantiles[0]
@@ -126,6 +127,7 @@ def histc(make: Inputs) -> Iterator[Sample]:
     yield Sample((x, 4, 0, 3), name="between bounds")
     yield Sample((x, 4), name="between the extremes")
     yield Sample((x.t(), 3, -1.0, 2.5), name="transposed")
+    # Equal extremes leave no range, which PyTorch then widens.
     yield Sample((make.of([2.0, 2.0]), 4), name="one value")
     yield Sample((make.of(1.0), 2, 0, 2), name="zero-dimensional")
     yield Sample((make.tensor(0), 5), name="nothing")
@@ -205,6 +207,7 @@ def histogramdd(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 3, 2), bins), name="more dimensions")
     yield Sample((make.tensor(0, 2), bins), name="no point")
     yield Sample((x, bins), {"weight": make.tensor(5)}, "weight")
+    # In numbers all of which lie in a bin: the density divides by their sum.
     yield Sample((make.of([[-2.0, 0.5], [1.0, 2.0], [1.0, -3.0]]), bins), {"density": True}, "density")
     if name != "histogramdd.TensorList_bins":
         yield Sample((x, bins), {"range": (-2.0, 2.0, -1.0, 3.0)}, "range")
@@ -255,6 +258,7 @@ def cov(make: Inputs) -> Iterator[Sample]:
 def mode(make: Inputs) -> Iterator[Sample]:
     for shape, dim in (((3,), 0), ((3, 7), 1), ((7, 3), 0), ((2, 5, 3), -2), ((), 0), ((0, 3), 1)):
         for keepdim in (False, True):
+            # Few different numbers, so that some are frequent.
             x = (
                 make.tensor(*shape, low=0, high=2).floor()
                 if make.dtype.is_floating_point

@@ -119,6 +119,7 @@ def nested_tensor(
         rows = [row.to(device=target, dtype=kind) for row in rows]
     result = _joined(what, rows)
     if len(rows) == 1:
+        # A join of one tensor may share its memory, and the result is a copy.
         result = result.clone()
     if pin_memory:
         result = ops.nested.with_values(result, ops.nested.values(result).pin_memory())
@@ -227,6 +228,7 @@ def nested_tensor_from_jagged(
         )
     counts = None if lengths is None else _numbers(what, "lengths", lengths)
     starts = [0, *accumulate(counts or [])] if offsets is None else _numbers(what, "offsets", offsets)
+    # Without offsets the rows follow each other, and the lengths say nothing more.
     rows = Raggedness(starts, None if offsets is None else counts)
     rows.check(what, int(values.shape[dim - 1]))
     for name, value, own in (
@@ -298,6 +300,7 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None
     values = ops.flatten(tensor, 0, 1)
     begins = [row * size + begin for row, begin in enumerate(starts)]
     ends = [begin + extent for begin, extent in zip(begins, lengths, strict=True)]
+    # Parts that leave nothing out need no lengths.
     if begins[:1] == [0] and begins[1:] == ends[:-1] and ends[-1:] == [count * size]:
         return made(values, Raggedness([*begins, ends[-1]]), view=True)
     return made(values, Raggedness([*begins, ends[-1]], lengths), view=True)

@@ -54,6 +54,7 @@ def _number(name: str, argument: str, value: Any) -> Any:
                 f"{name}(): a tensor with {value.numel()} elements is no number, for argument {argument!r}"
             )
         return ops.item(value)
+    # A bool is an int to Python.
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise errors.ArgumentError(
             name, f"argument {argument!r} must be a number or a tensor, not {type(value).__name__}"
@@ -201,6 +202,7 @@ def _of_channels(name: str, x: Tensor, scales: Any, zero_points: Any, axis: int,
         raise errors.ShapeError(
             f"{name}(): length of scales must equal to channel: expected {x.shape[axis]}, got {len(scales)}"
         )
+    # PyTorch has a scheme for fractional zero points, with both in float32.
     fractional = zero_points.dtype.is_floating_point
     points = ops.to.dtype(ops.detach(zero_points), "float32" if fractional else "int64").cpu().numpy().copy()
     if not fractional:
@@ -295,6 +297,7 @@ def empty_quantized(
         raise errors.ArgumentError(name, "argument 'qtensor' must be a quantized tensor")
     if dtype is not None and to_dtype(dtype) is not qtensor.dtype:
         raise errors.DtypeError(f"{name}(): dtype must be that of qtensor, {qtensor.dtype}, not {dtype}")
+    # Quantized tensors of PyTorch say that they are strided.
     if layout is not None and str(layout) not in ("tt.quantized", "tt.strided"):
         raise errors.LayoutError(f"{name}(): a quantized tensor is not of the layout {layout}")
     quantizer, shape = quantizer_of(qtensor), list(size)

@@ -45,6 +45,7 @@ class qscheme:  # noqa: N801 - PyTorch's name
         return f"tt.{self.name}"
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
+        # A copy or an unpickled scheme is the same object.
         return to_qscheme, (self.name,)
 
 

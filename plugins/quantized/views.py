@@ -26,6 +26,7 @@ def _run(op: str, handle: Handle, *args: Any) -> Any:
 
 
 def _dim(op: str, handle: Handle, dim: int, more: int = 0) -> int:
+    # A number has the dimensions 0 and -1, as in PyTorch.
     count = handle.ndim + more
     if not -max(count, 1) <= dim < max(count, 1):
         raise errors.DimensionError(op, dim, count)
@@ -95,6 +96,7 @@ def select(self: Handle, dim: int, index: int) -> Handle:
     at = _dim("select", self, dim)
     quantizer: Quantizer
     if at != channels.axis:
+        # Dimensions behind the one that goes away move up.
         quantizer = channels.moved(channels.axis - (at < channels.axis))
     elif channels.fractional:
         raise refuse("select", "a channel whose zero point is not a whole number is no tensor with one scale")
@@ -148,6 +150,7 @@ def _reshaped(op: str, self: Handle, ints: Any) -> Handle:
         return self.with_ints(ints)
     before, sizes = prod(self.shape[: channels.axis]), tuple(ints.shape)
     for axis, size in enumerate(sizes):
+        # The channels are where as many elements come before them as there were.
         if prod(sizes[:axis]) == before and size == self.shape[channels.axis]:
             return self.with_ints(ints, channels.moved(axis))
     raise errors.ShapeError(
@@ -196,6 +199,7 @@ def expand(self: Handle, size: Sequence[int]) -> Handle:
     ints, channels = _run("expand", self, size), _channels(self)
     if channels is None:
         return self.with_ints(ints)
+    # New dimensions come in front.
     axis = channels.axis + ints.ndim - self.ndim
     if ints.shape[axis] != self.shape[channels.axis]:
         raise refuse("expand", "the dimension of the channels keeps its size")

@@ -77,6 +77,7 @@ def sparse_coo_tensor(
         return _of_size(indices, dtype, device, requires_grad)
     elements = as_tensor(values, dtype=dtype, device=device)
     coordinates = _as_coordinates(what, as_tensor(indices, device=elements.device))
+    # One number stands for the values of all elements.
     if elements.ndim == 0:
         elements = ops.expand(elements, (coordinates.shape[1],))
     shape = _smallest(coordinates, elements) if size is None else tuple(int(n) for n in size)

@@ -75,6 +75,7 @@ def _times_broadcast(self: Tensor, other: Tensor) -> Any:
     sparse, factor = (other, self) if is_strided(self) else (self, other)
     if not factor.ndim and sparse.layout.name != "sparse_coo":
         return on_values(ops.mul, sparse, factor)
+    # The formula for equal shapes, or for a number, serves these.
     if not factor.ndim or tuple(factor.shape) == tuple(sparse.shape):
         return NotImplemented
     expanded(factor, sparse)  # refuses what does not fit
@@ -116,6 +117,7 @@ def masked(g: Tensor, self: Tensor) -> Any:
 
 def to_dense_self(g: Tensor, self: Tensor, masked_grad: bool | None) -> Any:
     """g, in the layout of self; everywhere if no mask is requested."""
+    # Every element is stored then, zeros included, in the layout that a gradient of self must have.
     if masked_grad is False and self.layout.name == "sparse_coo":
         return ops.sparse.to_layout(dense(g), "sparse_coo", sparse_dim=handle_of(self).sparse_dim)
     return dense(g) if masked_grad is False else masked(g, self)
@@ -125,6 +127,7 @@ d.of("sparse::coo", values=lambda g, result: ops.sparse.values_at(g, result))
 d.of("sparse::compressed", values=lambda g, result: ops.sparse.values_at(g, result))
 d.of("sparse::to_dense", self=to_dense_self)
 d.of("sparse::to_layout", self=masked)
+# Each summand contributes to its sum with the factor 1.
 d.of("sparse::coalesce", self=lambda g: g)
 d.of("sparse::values", self=lambda g, self: ops.sparse.with_values(self, g))
 d.of("sparse::with_values", values=lambda g, result: ops.sparse.values_at(g, result))
@@ -206,12 +209,14 @@ def _shared(g: Tensor, self: Tensor, reduce: str) -> Any:
     if reduce == "sum":
         return g
     counts = ops.diff(ops.sparse.compressed_indices(self))
+    # A row without elements has no gradient to divide, and must not give NaN.
     return g / ops.unsqueeze(ops.clamp(counts, 1), 1).to(g.dtype)
 
 
 def solved_matrix(g: Tensor, A: Tensor, B: Tensor, left: bool, result: Tensor) -> Any:  # noqa: N803 - PyTorch's names
     """-(A^-H g) x^H where A stores elements, or the same from the right."""
     y = ops.sparse.spsolve(adjoint(A), g, left)
+    # A vector is one column on the left, and one row on the right.
     if B.ndim == 1:
         y, x = ops.unsqueeze(y, 1), ops.unsqueeze(result, 1)
         y, x = (y, x) if left else (x, y)

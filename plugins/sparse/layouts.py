@@ -96,6 +96,7 @@ class SparseHandle:
     def assign(self, other: Self) -> None:
         """Become what another handle of the same layout is; they share the components."""
         kind: type = type(self)
+        # Each class names only the slots that it adds.
         while kind is not object:
             for name in vars(kind).get("__slots__", ()):
                 setattr(self, name, getattr(other, name))

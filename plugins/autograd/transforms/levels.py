@@ -463,6 +463,7 @@ def dual(value: Any, tangent: Tensor, level: DualLevel) -> Tensor:
 def primal_and_tangent(value: Any, level: DualLevel) -> tuple[Any, Any]:
     """Return the value and the tangent of a tensor at a level; other values with None."""
     if isinstance(value, TensorBase) and value._keys & BIT and value._handle.level is level:
+        # The tangents of a level that was left are gone.
         return value._handle.value, value._handle.tangent if level.open else None
     return value, None
 

@@ -92,6 +92,7 @@ def _compared(op: str) -> Callable[..., Tensor]:
     compare, kernel = COMPARISONS[op], _of_values(op)
 
     def compared(self: Tensor, other: Any) -> Tensor:
+        # Where nothing is stored zero is compared, and the result must not be stored there either.
         if not isinstance(other, Tensor) and not compare(0, other):
             return kernel(self, other)
         raise errors.ValueRangeError(
@@ -107,6 +108,7 @@ def _power(self: Tensor, exponent: Tensor | Scalar) -> Tensor:
         raise errors.ValueRangeError(
             "pow(): a sparse tensor is raised to a number, not to a tensor\n  try: self.to_dense()"
         )
+    # Zero to such a power is not zero.
     if complex(exponent).real <= 0 or cmath.isnan(exponent):
         raise errors.ValueRangeError(
             f"pow(): cannot raise a sparse tensor to the power {exponent}; it would make the result tensor dense\n"
@@ -156,6 +158,7 @@ def _divided(op: str) -> Callable[..., Tensor]:
             and self.layout.name != "strided"
             and not (isinstance(other, Tensor) and (other.ndim or other.layout.name != "strided"))
         ):
+            # Without rounding, summands of an element may be divided one by one.
             return on_values(lambda *args: function.dispatch(args), self, other, *rest, linear=op == "div")
         raise errors.ValueRangeError(
             "div(): Sparse division requires a scalar or zero-dim dense tensor divisor: the elements that a sparse "

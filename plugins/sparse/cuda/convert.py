@@ -25,6 +25,7 @@ def conversion(lib: ArrayLibrary, handle: Array | Handle, wanted: Conversion) ->
     mask = handle != 0
     if sparse < handle.ndim:
         mask = mask.any(axis=tuple(range(sparse, handle.ndim)))
+    # Without a sparse dimension there is one element or none.
     where = xp.stack(mask.nonzero()) if sparse else xp.zeros((0, int(mask)), xp.int64)
     values = handle[tuple(where)] if sparse else handle.reshape(1, *handle.shape)[: int(mask)]
     result = CooHandle(where, values, handle.shape, coalesced=True)
@@ -58,9 +59,11 @@ def converted(
     key = _key(xp, (*batch, *lines), (*shape[: len(batch)], *grid), len(values))
     if not kind.blocked:
         return rebuilt(lib, like, *_summed(lib, key, values))
+    # Stable, so that equal places are added up in one order, and rounding does not change from run to run.
     order = xp.argsort(key, kind="stable")
     key = key[order]
     starts = _starts(xp, key)
+    # The block of an element is the number of runs that have begun.
     block = xp.zeros(len(key), xp.int64)
     block[starts] = 1
     block = xp.cumsum(block) - 1
@@ -109,6 +112,7 @@ def _starts(xp: ModuleType, key: Array) -> Any:
 
 def _summed(lib: ArrayLibrary, key: Array, values: Array) -> tuple[Any, Any]:
     """Return the keys in order, each once, and the sums of their values."""
+    # Stable, so that equal places are added up in one order, and rounding does not change from run to run.
     order = lib.xp.argsort(key, kind="stable")
     key, values = key[order], values[order]
     starts = _starts(lib.xp, key)

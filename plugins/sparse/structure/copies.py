@@ -75,6 +75,7 @@ def fill_(self: Tensor, value: Scalar) -> Tensor:
 
 
 def zero_(self: Tensor) -> Tensor:
+    # As in PyTorch, the elements are removed and do not become zeros.
     handle_of(self).assign(_without_elements(handle_of(self), self._spec.backend, self.dtype))
     return self
 
@@ -156,6 +157,8 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
         return result if device is None else result.to(device)
 
     def full_like(self: Tensor, fill_value: Scalar, dtype: Dtype | None, device: Device | None) -> Tensor:
+        # A compressed tensor keeps its pattern, as in PyTorch; in the other layout all elements would have to
+        # be stored.
         if self.layout.name != layout or (not is_compressed(self) and fill_value != 0):
             return full(self.shape, fill_value, dtype or self.dtype, device or self.device)
         if fill_value == 0:
