@@ -101,6 +101,7 @@ class ArrayApiBackend(Backend):
                 f"{named} has no {', '.join(lacking)}: the functions of the array API standard are needed",
             )
         version = getattr(namespace, "__array_api_version__", _OLDEST)
+        # Versions are dates, which compare as strings.
         if version < _OLDEST:
             raise errors.ValueRangeError(
                 f"the array namespace of device {device_type!r} follows version {version} of the standard, and the "
@@ -238,6 +239,8 @@ class ArrayApiBackend(Backend):
         """Return an array with the content of one on the host."""
         native = self.native_dtype(from_numpy_dtype(array.dtype))
         with self.guard(device):
+            # np.ascontiguousarray gives an array without dimensions one; reshape takes it back. A copy,
+            # since the host's memory may change.
             return self.xp.asarray(np.ascontiguousarray(array).reshape(array.shape), dtype=native, copy=True)
 
     def to_numpy(self, handle: Any) -> np.ndarray[Any, Any]:
@@ -247,12 +250,14 @@ class ArrayApiBackend(Backend):
 
     def _read(self, handle: Any) -> np.ndarray[Any, Any]:
         try:
+            # Without a copy where the library's memory is the host's.
             return np.from_dlpack(handle)
         except (AttributeError, BufferError, TypeError, ValueError, RuntimeError):
             pass  # memory that the host cannot reach, or a dtype that NumPy has only through ml_dtypes
         try:
             found = np.asarray(handle)
         except (TypeError, ValueError, RuntimeError):
+            # Arrays of array_api_strict's other devices refuse NumPy; the default device is the host.
             home = self.xp.__array_namespace_info__().default_device()
             return np.from_dlpack(handle.to_device(home))
         if found.dtype == object:  # NumPy found no numbers
@@ -303,6 +308,7 @@ class ArrayApiBackend(Backend):
 
     def take(self, flat: Any, index: np.ndarray[Any, Any]) -> Any:
         """Return the elements of a one-dimensional array at the positions of a host array."""
+        # The index must be on the device of the array, which need not be the current one.
         place = {"device": flat.device} if self.devices else {}
         return self.xp.take(flat, self.xp.asarray(index, **place), axis=0)
 
@@ -318,6 +324,8 @@ class ArrayApiBackend(Backend):
 
     def storage_nbytes(self, owner: Any) -> int:
         """Return the size of an array in bytes."""
+        # The standard has no size of a dtype, but libraries print its name, some behind their own:
+        # torch.float32.
         itemsize = np.dtype(str(owner.dtype).rpartition(".")[2]).itemsize
         return int(math.prod(owner.shape)) * itemsize
 

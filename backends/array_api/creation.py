@@ -116,6 +116,7 @@ def logspace(xp: Namespace, start: Any, end: Any, steps: int, base: float, dtype
 def eye(xp: Namespace, n: int, m: int | None, dtype: Any) -> Any:
     columns = n if m is None else m
     checked((n, columns))
+    # The library may lack `eye` for half precision or bool, but casts zeros and ones to all dtypes.
     return xp.astype(xp.eye(n, columns, dtype=xp.uint8), dtype, copy=False)
 
 
@@ -174,6 +175,7 @@ def arange_size(start: Any, end: Any, step: Any, *, wide: bool = False) -> int:
     if step == 0 or (end - start) * step < 0:
         raise ValueError("no such range")
     whole = all(isinstance(value, int) for value in (start, end, step))
+    # Whole numbers are counted in integers: a quotient of doubles is inexact beyond 2**53.
     count = int(-(-(end - start) // step)) if whole else math.ceil((end - start) / step)
     if count >= 2**60:  # libraries count to none where the number passes 63 bits
         raise ValueError("no such range")

@@ -71,6 +71,7 @@ def eigh(xp: Namespace, A: Any, UPLO: str) -> tuple[Any, Any]:
 def eig(xp: Namespace, A: Any) -> tuple[Any, Any]:
     expect(is_square(A))
     values, vectors = xp.linalg.eig(A)
+    # PyTorch's eigenvalues are always complex; libraries may return real ones.
     wide = xp.result_type(A.dtype, xp.complex64)
     return xp.astype(values, wide, copy=False), xp.astype(vectors, wide, copy=False)
 
@@ -104,6 +105,7 @@ def cholesky_ex(xp: Namespace, A: Any, upper: bool, check_errors: bool) -> tuple
                 f"order {order} is not"
             )
     if upper:
+        # A = L L^H, so the upper factor is L^H.
         factors = xp.matrix_transpose(factors)
         factors = xp.conj(factors) if xp.is_kind(A, "complex floating") else factors
     return factors, info
@@ -117,6 +119,7 @@ def _factor(xp: Namespace, A: Any) -> Any:
         if not is_about_values(error):
             raise
         return None
+    # CuPy gives NaN instead of raising. NaN that was there before does not mean failure.
     missing = xp.any(xp.isnan(factor)) and not xp.any(xp.isnan(A))
     return None if bool(missing) else factor
 
@@ -129,6 +132,8 @@ def _one_by_one(xp: Namespace, A: Any, batch: tuple[int, ...]) -> tuple[Any, lis
         factor, order = _factor(xp, matrix), 0
         if factor is None:
             sizes = range(1, A.shape[-1] + 1)
+            # The first leading minor without a factor is searched by trying: slow, but only where an error
+            # is described.
             order = next(k for k in sizes if _factor(xp, matrix[:k, :k]) is None)
             factor = _begun(xp, matrix, order - 1)
         factors.append(factor)
@@ -143,6 +148,7 @@ def _begun(xp: Namespace, A: Any, size: int) -> Any:
         return rest
     corner = xp.linalg.cholesky(A[:size, :size])
     conj = xp.conj if xp.is_kind(A, "complex floating") else lambda value: value
+    # From A21 = L21 L11^H.
     below = xp.matrix_transpose(xp.linalg.solve(conj(corner), xp.matrix_transpose(A[size:, :size])))
     # The first element that is left is the square of a diagonal element that is not positive.
     first = rest[:1, :1] - xp.sum(below[:1, :] * conj(below[:1, :]), axis=1, keepdims=True)
@@ -191,6 +197,7 @@ def _regular(xp: Namespace, compute: Callable[[], Any], problem: str, *given: An
     def finite(values: Any) -> bool:
         return bool(xp.all(xp.isfinite(values)))
 
+    # A zero pivot that was divided by gives infinities or NaN.
     if result is None or (not finite(result) and all(map(finite, given))):
         raise errors.LinAlgError(f"linalg.{problem} because the input matrix is singular{cause}.")
     return result

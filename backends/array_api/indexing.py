@@ -40,6 +40,7 @@ def put_flat(
     positions, values = xp.reshape(positions, (-1,)), xp.reshape(values, (-1,))
     if not count or not xp.product(positions.shape):
         return xp.copy(self)
+    # Stable, so that the last of several values for a place is the last in the order, too.
     order = xp.argsort(positions, stable=True)
     ordered = xp.take(positions, order, axis=0)
     own = xp.positions(count)
@@ -48,6 +49,7 @@ def put_flat(
     flat, last = xp.reshape(self, (-1,)), xp.product(positions.shape) - 1
 
     def nth(position: Any) -> Any:
+        # Elements without an n-th value look up any; the caller's `where` drops it.
         return xp.take(values, xp.take(order, xp.clip(xp.to_int64(position), 0, last), axis=0), axis=0)
 
     if combine is None:
@@ -55,6 +57,7 @@ def put_flat(
     first = 0
     if not include_self:
         flat, first = xp.where(start < stop, nth(start), flat), 1
+    # As many rounds as the most frequent place has values.
     for n in range(first, int(xp.max(stop - start))):
         flat = xp.where(start + n < stop, combine(flat, nth(start + n)), flat)
     if mean:
@@ -90,6 +93,7 @@ def expect_in_range(
     wrong = (index < lowest) | (index >= size)
     if bool(xp.any(wrong)):
         flat = xp.reshape(index, (-1,))
+        # The standard's argmax takes no bools, and returns the first of equal elements.
         first = int(flat[int(xp.argmax(xp.astype(xp.reshape(wrong, (-1,)), xp.uint8)))])
         raise kind(f"index {first} is out of bounds for dimension {dim} with size {size}")
 
@@ -104,6 +108,7 @@ def places(xp: Namespace, self: Any, dim: int, index: Any) -> Any:
         expect_in_range(xp, index, self.shape[0] if self.ndim else 1, 0, kind=errors.PlaceError)
         return index
     axis = xp.axis(dim, self.ndim)
+    # Nothing is read, so nothing is checked.
     if 0 in index.shape:
         return xp.zeros(index.shape, dtype=xp.int64)
     expect_in_range(xp, index, self.shape[axis], axis, kind=errors.PlaceError)
@@ -202,6 +207,7 @@ table.kernel(
 @table.kernel("index_put")  # halves are widened: sums in half precision stop growing
 def index_put(xp: Namespace, self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Any:
     where = indexed_places(xp, self, indices)
+    # PyTorch drops leading dimensions of size 1 of values that have too many.
     while values.ndim > where.ndim and values.shape[0] == 1:
         values = values[0, ...]
     shape, target = tuple(values.shape), tuple(where.shape)

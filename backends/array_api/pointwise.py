@@ -39,6 +39,7 @@ def check_rounding(rounding_mode: str) -> None:
 def scaled(xp: Namespace, op: str, self: Any, other: Any, alpha: Any) -> Any:
     """Return `alpha * other` as an array of the dtype of self."""
     other = xp.operand(other, self)
+    # True equals 1, but only bools may be scaled by it; check_alpha decides below.
     if alpha == 1 and not isinstance(alpha, bool):
         return other
     boolean = xp.is_kind(self, "bool")
@@ -84,6 +85,7 @@ def power_of_number(xp: Namespace, self: Any, exponent: Any) -> Any:
 
 table.kernel(
     "neg",
+    # Two's complement wraps around like PyTorch, in every library.
     lambda xp, self: ~self + 1 if xp.is_kind(self, "unsigned integer") else xp.negative(self),
     dtypes="number",
 )
@@ -107,6 +109,7 @@ def _integer_power(xp: Namespace, self: Any, exponent: Any) -> Any:
         return xp.pow(self, exponent)
     negative = exponent < 0
     zero, one = xp.operand(0, self), xp.operand(1, self)
+    # Libraries raise for negative integer exponents, so these become 0 and their results are replaced.
     result = xp.pow(self, xp.where(negative, zero, exponent))
     odd_sign = xp.where(exponent % xp.operand(2, self) == 0, one, self)
     inverse = xp.where(self == 1, one, xp.where(self == -1, odd_sign, zero))
@@ -165,6 +168,8 @@ table.kernel(
 
 def _floor_quotient(xp: Namespace, self: Any, other: Any) -> Any:
     """Return the quotient rounded down; division by zero gives the same as true division."""
+    # PyTorch's div_floor_floating: an exact multiple is divided, and its quotient, next to an integer, is
+    # rounded to it.
     modulus = xp.remainder(self, other)
     quotient = (self - modulus) / other
     rounded = xp.floor(quotient)
@@ -200,6 +205,7 @@ def round_to_integers(xp: Namespace, self: Any) -> Any:
 def round_decimals(xp: Namespace, self: Any, decimals: int) -> Any:
     if decimals == 0:
         return xp.round(self)
+    # A power of 10 with a positive exponent is exact up to 10**22; one with a negative exponent never is.
     factor = 10.0 ** abs(decimals)
     return xp.round(self * factor) / factor if decimals > 0 else xp.round(self / factor) * factor
 
@@ -221,6 +227,7 @@ def erf(xp: Namespace, self: Any) -> Any:
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.6 and 7.1.14.
     """
     x = xp.abs(self)
+    # `where` computes both branches for all elements: each gets arguments at which it converges.
     near = xp.where(x < 2.5, x, xp.zeros_like(x))
     square = near * near
     term = total = near
@@ -230,6 +237,7 @@ def erf(xp: Namespace, self: Any) -> Any:
     series = 2.0 / math.sqrt(math.pi) * xp.exp(-square) * total
     far = xp.where(x < 2.5, xp.full_like(x, 2.5), xp.where(x > 30.0, xp.full_like(x, 30.0), x))
     fraction = far
+    # A continued fraction is evaluated from its innermost term.
     for n in range(_ERF_TERMS, 0, -1):
         fraction = far + (n / 2.0) / fraction
     tail = 1 - xp.exp(-far * far) / (fraction * math.sqrt(math.pi))
@@ -364,6 +372,7 @@ table.kernel("frac", lambda xp, self: self - xp.trunc(self), dtypes="floating")
 
 @table.kernel("sinc", dtypes="floating_complex")
 def sinc(xp: Namespace, self: Any) -> Any:
+    # The quotient is computed at 0, too; there it gets a harmless argument.
     turns = xp.where(self == 0, xp.ones_like(self), self * xp.operand(math.pi, self))
     return xp.backend.ordered_as(xp.where(self == 0, xp.ones_like(self), xp.sin(turns) / turns), self)
 
@@ -389,6 +398,7 @@ def within(xp: Namespace, self: Any, places: Any) -> tuple[Any, Any, int]:
 def left(xp: Namespace, self: Any, other: Any) -> Any:
     places, valid, _ = within(xp, self, other)
     zero = xp.operand(0, self)
+    # C leaves shifts by the width of a number or more undefined, and processors differ.
     return xp.where(valid, xp.bitwise_left_shift(self, xp.where(valid, places, zero)), zero)
 
 
@@ -396,6 +406,7 @@ def left(xp: Namespace, self: Any, other: Any) -> Any:
 def right(xp: Namespace, self: Any, other: Any) -> Any:
     places, valid, bits = within(xp, self, other)
     if xp.is_kind(self, "signed integer"):
+        # Shifting out all but the sign leaves 0 or -1, which PyTorch returns for larger shifts, too.
         return xp.bitwise_right_shift(self, xp.where(valid, places, xp.operand(bits - 1, self)))
     zero = xp.operand(0, self)
     return xp.where(valid, xp.bitwise_right_shift(self, xp.where(valid, places, zero)), zero)

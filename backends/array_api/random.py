@@ -65,6 +65,7 @@ def multiply(xp: Any, value: Any, factor: int) -> tuple[Any, Any]:
         product = value * xp.asarray(factor, dtype=value.dtype)
         return product >> 32, product & _LOW
     high, low = value >> 16, value & 0xFFFF
+    # Halves of 16 bits: every product and sum stays far below 2**63.
     first = low * (factor & 0xFFFF)
     second = high * (factor & 0xFFFF) + (first >> 16)
     third = low * (factor >> 16) + (second & 0xFFFF)
@@ -228,6 +229,7 @@ def long_words(xp: Namespace, generator: Any, count: int) -> Any:
 def bits53(xp: Namespace, generator: Any, count: int) -> Any:
     """Return the upper 53 bits of so many words of 64 bits."""
     low, high = halves(xp, words(xp, generator, 2 * count))
+    # 32 bits of one word and the upper 21 of the other.
     return (high << 21) | (low >> 11)
 
 
@@ -242,6 +244,7 @@ def remainders(xp: Namespace, generator: Any, count: int, span: int) -> Any:
             rest = xp.where(rest >= span, rest - span, rest)
         return rest
     rest = low | (rest << 32)
+    # Above 2**62, the span fits at most three times into 64 bits.
     for _ in range(3):  # the span is taken off as often as it can be; compared without sign
         rest = xp.where(rest ^ _SIGN >= signed(span) ^ _SIGN, rest - signed(span), rest)
     return rest

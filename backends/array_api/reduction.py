@@ -196,9 +196,11 @@ def std(xp: Namespace, self: Any, dim: Any, correction: Any, keepdim: bool) -> A
 @table.kernel("logsumexp", dtypes="floating")
 def logsumexp(xp: Namespace, self: Any, dim: Any, keepdim: bool) -> Any:
     axes = xp.axes(dim, self.ndim)
+    # The maximum of nothing does not exist; the logarithm of its sum, 0, is -inf.
     if self.ndim and any(self.shape[axis] == 0 for axis in axes):
         return xp.log(xp.sum(xp.exp(self), axis=axes, keepdims=keepdim))
     shift = xp.max(self, axis=axes, keepdims=True)
+    # Infinity less infinity would be NaN, so infinite maxima are not subtracted.
     shift = xp.where(xp.isfinite(shift), shift, xp.zeros_like(shift))
     result = xp.log(xp.sum(xp.exp(self - shift), axis=axes, keepdims=keepdim))
     return xp.reduced(result + xp.reshape(shift, tuple(result.shape)), self)

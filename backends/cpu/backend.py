@@ -72,6 +72,7 @@ def cast(array: Array, native_dtype: np.dtype[Any]) -> Array:
     if is_complex32(native_dtype):
         return encode_complex32(array.copy() if 0 in array.strides else array)
     order: Any = "C" if 0 in array.strides else "K"
+    # np.errstate takes longer than a short cast, so casts in which all values fit go without.
     if native_dtype.kind in "cfb" and (
         native_dtype.itemsize >= array.itemsize or _holds(native_dtype, array)
     ):
@@ -151,6 +152,7 @@ def empty_view(
     """
     if not array.flags.c_contiguous:
         array = array[:0]  # NumPy takes no memory with gaps
+    # The second of two rows that lie `start` bytes apart begins there.
     rows = np.ndarray((2, *shape), array.dtype if dtype is None else dtype, array, 0, (start, *strides))
     return rows[1]  # type: ignore[no-any-return]
 

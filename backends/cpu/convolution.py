@@ -91,6 +91,7 @@ def forward(x: Array, w: Array, stride: Sizes, padding: Sizes, dilation: Sizes, 
     count, channels = x.shape[:2]
     outputs, kernel = w.shape[0], w.shape[2:]
     out = tuple(map(reach, x.shape[2:], padding, kernel, dilation, stride))
+    # The elements of one window in a group are a column of the matrix, its positions the columns.
     rows, positions = channels // groups * prod(kernel), prod(out)
     filters = w.reshape(groups, outputs // groups, rows)
     # Each window is one element: the input is the matrix of windows already.
@@ -100,6 +101,8 @@ def forward(x: Array, w: Array, stride: Sizes, padding: Sizes, dilation: Sizes, 
     short = is_short(count, out)
     view = windows((batch_inside if short else padded)(x, padding), kernel, stride, dilation, out)
     y = np.empty((count, groups, outputs // groups, positions), x.dtype)
+    # The windows take the kernel's size times the memory of the input: only a part of them is copied at a
+    # time.
     for part in blocks(count, groups * rows * positions * x.itemsize):
         items = part.stop - part.start
         # With few windows an item gives BLAS too little: the items of the part become one product.
@@ -136,6 +139,8 @@ def transposed(
         else:
             added = added.reshape(channels, *kernel, items, *out)
             target = np.zeros((channels, items, *sizes), y.dtype)
+        # One product gives what every element of y adds to every place of its window; overlapping sums
+        # follow.
         # Windows overlap, and NumPy's += adds only once to an element: each place of the filter is added on its own.
         for overlap in product(*reaches):
             at = tuple(k for k, _, _ in overlap)
@@ -147,6 +152,7 @@ def transposed(
 
 def reached(size: int, out: int, width: int, hop: int, pad: int, gap: int) -> Sequence[int]:
     """Return the places in a window, rising, that may meet an element of x: not all, if a window is long."""
+    # The set is made only where a window has more elements than all windows together could meet.
     if width <= out * (size // gap + 1):
         return range(width)
     offsets: set[int] = set()
@@ -160,6 +166,8 @@ def overlaps(size: int, out: int, width: int, hop: int, pad: int, gap: int) -> l
     parts = []
     for k in reached(size, out, width, hop, pad, gap):
         shift = k * gap - pad
+        # Rounds towards the inside: the first window at or after the edge, the last one that does not pass
+        # it.
         first, last = max(0, -(shift // hop)), min(out - 1, (size - 1 - shift) // hop)
         if first <= last:
             begin = first * hop + shift
@@ -299,6 +307,7 @@ def fold(
     columns = input.reshape(*channels, *kernel, *out)
     x = np.zeros((*channels, *sizes), input.dtype)
     rows, lines = (overlaps(*one) for one in zip(sizes, out, kernel, hops, pads, gaps, strict=True))
+    # As in `transposed`: windows overlap, so each place of the kernel is added on its own.
     for (i, into_row, row), (j, into_line, line) in product(rows, lines):
         x[..., into_row, into_line] += columns[..., i, j, row, line]
     return x

@@ -80,6 +80,7 @@ def numbers(start: float, end: float, step: float, dtype: np.dtype[Any]) -> Arra
     """Return the numbers from start to before end; an integer dtype truncates start and step."""
     integral = dtype.kind in "iu"
     count = arange_size(start, end, step, wide=integral and dtype.itemsize == 8 and dtype.kind == "i")
+    # Exact beyond 2**53, where doubles skip integers.
     if type(start) is int and type(end) is int and type(step) is int:
         result: Array = np.arange(start, end, step, dtype=np.int64)
     elif integral:
@@ -120,6 +121,7 @@ def linspace(start: Any, end: Any, steps: int, dtype: np.dtype[Any]) -> Array:
             )
         start, end = (fitted_number(int(bound), from_numpy_dtype(dtype)) for bound in (start, end))
     elif dtype.itemsize < 8:
+        # The bounds are rounded to the dtype first, as in PyTorch.
         start, end = (float(dtype.type(bound)) for bound in (start, end))
     return _spaced(start, end, steps).astype(dtype, copy=False)
 
@@ -128,6 +130,7 @@ def _spaced(start: float, end: float, steps: int) -> Array:
     """Return numbers in equal distances in double precision, from both ends, so that the last one is exact."""
     step = (end - start) / (steps - 1) if steps > 1 else 0.0
     result = np.arange(steps, dtype=np.float64)
+    # The upper half counts down from the end; a single number belongs to the start.
     first = max(steps // 2, min(steps, 1))
     result[first:] -= steps - 1
     result *= step
@@ -163,6 +166,7 @@ def triu_indices(row: int, col: int, offset: int, dtype: np.dtype[Any]) -> Array
 
 def _places(counts: Array, firsts: Array, dtype: np.dtype[Any]) -> Array:
     """Return rows and columns of places: in each row so many, from a first column on."""
+    # The exclusive sum: how many places lie in the rows above.
     before = np.cumsum(counts) - counts
     out = np.empty((2, int(counts.sum())), dtype)
     out[0] = np.repeat(np.arange(len(counts)), counts)
@@ -205,6 +209,7 @@ def full_like(self: Any, fill_value: Scalar, dtype: np.dtype[Any], memory_format
 def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: np.dtype[Any]) -> Array:
     if len(size) != len(stride) or any(n < 0 for n in (*size, *stride)):
         raise ValueError("empty_strided() of other sizes and strides")
+    # Memory reaches just to the last element, like PyTorch's.
     extent = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     return as_strided(new_array((extent,), np.dtype(dtype)), size, stride, 0)
 
@@ -241,6 +246,7 @@ def rounded(function: Callable[..., Array]) -> Callable[..., Array]:
     """Return a kernel of complex32 that makes complex64, and rounds it."""
 
     def kernel(*args: Any) -> Array:
+        # The dtype comes last; the inner function computes in complex64.
         return encode_complex32(function(*args[:-1], _COMPLEX64))
 
     return kernel

@@ -36,6 +36,7 @@ def in_range(index: Array, size: int) -> bool:
     """Return whether every index is from 0 to before a size; as unsigned numbers, negative ones are large."""
     if index.dtype not in (np.int64, np.int32):
         raise TypeError("an index of another dtype, which the shape rule refuses")
+    # One pass instead of two comparisons and their arrays of bools.
     unsigned = index.view(np.uint64 if index.itemsize == 8 else np.uint32)
     return not index.size or bool(np.maximum.reduce(unsigned, axis=None) < size)
 
@@ -89,6 +90,8 @@ def gather(self: Array, dim: int, index: Array, sparse_grad: bool = False) -> Ar
         expect_dim(self, dim, index)
         return np.empty(index.shape, self.dtype)
     base, axis, positions, part = places_of(self, dim, index)
+    # An index may be smaller than self in other dimensions, where take_along_axis wants equal sizes: self
+    # is cut.
     return np.take_along_axis(base[part], positions, axis).reshape(index.shape)
 
 
@@ -132,6 +135,7 @@ def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
     repeats = held(repeats)
     if repeats.size and repeats.min() < 0:
         raise errors.ShapeError("repeat_interleave(): repeats can not be negative")
+    # The exact sum is needed only where 64 bits could overflow, and Python's integers have no end.
     total = sum(repeats.tolist()) if repeats.size and int(repeats.max()) * repeats.size >= 2**31 else 0
     if (
         total * repeats.itemsize >= 2**63
@@ -221,6 +225,8 @@ def index_put(self: Array, indices: Sequence[Array | None], values: Array, accum
 def _add_at(self: Array, key: tuple[Any, ...], values: Array) -> None:
     """Add values to the places of an index, in place."""
     first = key[0] if key else None
+    # Whole rows at one vector of places, as in the gradient of x[index], go the fast way of Note [Adding
+    # slices].
     if (
         self.ndim > 1
         and len(key) == 1
@@ -230,6 +236,8 @@ def _add_at(self: Array, key: tuple[Any, ...], values: Array) -> None:
     ):
         from tt.backends.cpu.scattering import add_slices
 
+        # Unlike scatter, indexing counts negative places from the end; wrong ones are left to NumPy's
+        # error.
         positions = np.where(first < 0, first + self.shape[0], first)
         if positions.size and positions.min() >= 0 and positions.max() < self.shape[0]:
             add_slices(self, 0, positions, np.broadcast_to(values, (positions.size, *self.shape[1:])))
@@ -243,6 +251,7 @@ def _add_at(self: Array, key: tuple[Any, ...], values: Array) -> None:
 @cpu.kernel("masked_fill", form="inplace", half="native")
 def masked_fill_inplace(self: Array, mask: Array, value: Array | Scalar) -> None:
     number = _mask_value(self, mask, value)
+    # np.copyto broadcasts the mask, which self[mask] would not.
     np.copyto(self, number, where=held(mask))
 
 

@@ -48,6 +48,7 @@ def element(place: tuple[int, ...], shape: tuple[int, ...]) -> str:
 def raise_singular(op: str, A: Array, error: Exception) -> None:
     """Raise the error of a singular matrix, with its place in the batch and the column without a pivot."""
     (getrf,) = lapack("getrf", A)
+    # Only errors come here, so NumPy's fast loop needs no report of its own.
     for index in np.ndindex(A.shape[:-2]):
         info = getrf(A[index])[2]
         if info > 0:
@@ -92,6 +93,7 @@ def single_precision() -> dict[str, Any]:
 
         loops = {name: getattr(_umath_linalg, name) for name in _RESULTS}
         one = np.ones((1, 1), np.float32)
+        # Tried once with matrices of one element: the private loops may change with NumPy's version.
         results = {name: loops[name](one, signature="f->" + "f" * count) for name, count in _RESULTS.items()}
         known = all(
             len(results[name] if count > 1 else (results[name],)) == count

@@ -47,6 +47,7 @@ def binary_cross_entropy_with_logits(
     input: Array, target: Array, weight: Array | None, reduction: str, pos_weight: Array | None
 ) -> Any:
     _check_sizes(input, target, reduction, weight, pos_weight)
+    # exp of a number that is not positive cannot overflow.
     no = np.log1p(np.exp(-np.abs(input)))
     no -= np.minimum(input, 0)  # log(1 + exp(-input))
     if pos_weight is not None:
@@ -144,9 +145,12 @@ def cross_entropy(
 ) -> tuple[Any, Any]:
     target = held(target)
     if weight is None and reduction == "mean" and not label_smoothing and ignore_index < 0:
+        # The usual call of a classifier: one gather and no arrays of weights or masks.
         rows = _rows(input, target)
         if rows is not None:
+            # Shifted by the maximum, exponentials cannot overflow and their sum is at least 1.
             largest = np.maximum.reduce(input, axis=1, keepdims=True)
+            # Infinite or NaN maxima need the general way, which has a rule for them.
             if np.isfinite(largest).all():
                 shifted = np.subtract(input, largest)
                 sums = np.log(np.add.reduce(np.exp(shifted), 1))

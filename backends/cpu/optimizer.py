@@ -42,6 +42,7 @@ def _gradient(
 ) -> Array:
     """Return the gradient with which a step is taken; unscaled in place."""
     if grad_scale is not None:
+        # PyTorch's fused steps, too, leave the unscaled gradient behind.
         grad[...] = _widened(grad) / _widened(grad).dtype.type(_number(grad_scale))
     wide = _widened(grad)
     if maximize:
@@ -65,6 +66,7 @@ def fused_sgd(
     found_inf: Array | None,
 ) -> None:
     _expect_lists(self, grads, *([momentum_buffer_list] if momentum else []))
+    # Mixed precision: a step with infinite gradients is left out, without a branch in the program.
     if found_inf is not None and _number(found_inf) == 1:
         return
     rate = _number(lr)
@@ -73,6 +75,7 @@ def fused_sgd(
         kind = grad.dtype.type
         if momentum:
             buffer = momentum_buffer_list[number]
+            # As in PyTorch, the first step fills the buffer without dampening.
             moved = grad if is_first_step else _widened(buffer) * kind(momentum) + grad * kind(1 - dampening)
             buffer[...] = moved
             grad = grad + moved * kind(momentum) if nesterov else moved
@@ -107,9 +110,11 @@ def _adam(
         grad = _gradient(param, grads[number], grad_scale, maximize, 0.0 if decoupled else weight_decay)
         kind, start = grad.dtype.type, _widened(param)
         if decoupled and weight_decay:
+            # AdamW decays the parameter itself, before the step; Adam adds the decay to the gradient.
             start = start * kind(1 - rate * weight_decay)
         step = _number(state_steps[number])
         first, second = _widened(exp_avgs[number]), _widened(exp_avg_sqs[number])
+        # The form of lerp, which PyTorch uses: beta1 * first + (1 - beta1) * grad rounds differently.
         first = first + (grad - first) * kind(1 - beta1)
         second = second * kind(beta2) + grad * grad * kind(1 - beta2)
         exp_avgs[number][...] = first
@@ -117,6 +122,7 @@ def _adam(
         if amsgrad:
             second = np.maximum(_widened(max_exp_avg_sqs[number]), second)
             max_exp_avg_sqs[number][...] = second
+        # As in PyTorch, eps is added after the bias correction of the root.
         divisor = np.sqrt(second) / kind(math.sqrt(1 - beta2**step)) + kind(eps)
         param[...] = start - kind(rate / (1 - beta1**step)) * first / divisor
 
@@ -150,6 +156,7 @@ def fused_adagrad(
         grad = _gradient(param, gradient, grad_scale, maximize, weight_decay)
         summed = _widened(total) + grad * grad
         total[...] = summed
+        # The caller has counted this step already, and the first one has the full rate.
         rate = _number(lr) / (1 + (_number(count) - 1) * lr_decay)
         kind = grad.dtype.type
         param[...] = _widened(param) - kind(rate) * grad / (np.sqrt(summed) + kind(eps))

@@ -43,6 +43,7 @@ NATIVE: Final = (
 
 # --- arithmetic ------------------------------------------------------------------------------------------------
 
+# Without alpha, the usual call, the ufunc itself is the kernel: no frame of Python is in between.
 cpu.kernel("add", np.add)
 cpu.kernel("add", np.add, dtypes=NATIVE, form="out", takes=("self", "other"))
 cpu.kernel("sub", np.subtract, dtypes="number")
@@ -74,6 +75,7 @@ def _scaled(op: str, self: Array, other: Array | Scalar, alpha: Scalar) -> Any:
     check_alpha(op, kind in "iu", kind == "b", kind == "c", alpha)
     if kind == "b":
         return np.logical_and(other, bool(alpha))
+    # The dtype is given because two Python numbers would multiply in NumPy's default dtype.
     return np.multiply(other, fitted_number(alpha, from_numpy_dtype(self.dtype)), dtype=self.dtype)
 
 
@@ -236,6 +238,7 @@ def clamp(self: Array, min: Array | Scalar | None, max: Array | Scalar | None) -
         if min is None:
             raise errors.ValueRangeError("clamp(): min and max are both None: give one of them")
         return np.maximum(self, wrapped(min, self))
+    # The upper bound is applied last: it wins where min is greater than max, as in PyTorch.
     return np.minimum(self if min is None else np.maximum(self, wrapped(min, self)), wrapped(max, self))
 
 
@@ -258,6 +261,7 @@ cpu.kernel(
 
 cpu.kernel("fmod", np.fmod, dtypes="floating")
 cpu.kernel("gcd", np.gcd, dtypes="integral")
+# A multiple that overflows can be negative; PyTorch returns its absolute value.
 cpu.kernel("lcm", lambda self, other: np.abs(np.lcm(self, other)), dtypes="integral")
 
 
@@ -282,6 +286,8 @@ def ldexp(self: Array, other: Array | Scalar) -> Any:
     whole = np.rint(other)
     if not np.array_equal(whole, other):
         return self * np.exp2(other)
+    # Exact also where 2**other alone would overflow or be subnormal. NumPy takes exponents of 32 bits; the
+    # bounds exceed those of any dtype.
     return np.ldexp(self, np.clip(whole, -10_000, 10_000).astype(np.int32))
 
 
@@ -310,6 +316,8 @@ def addcmul(self: Array, tensor1: Array, tensor2: Array, value: Scalar) -> Any:
         raise errors.DtypeError(f"addcmul(): the value {value} cannot be converted to {self.dtype}")
     if value != 1:
         factor = wrapped(value, self)
+        # NumPy would refuse or promote a Python number that the dtype cannot hold, so it takes the dtype
+        # first.
         tensor1 = np.multiply(tensor1, factor if isinstance(factor, np.ndarray) else self.dtype.type(value))
     return np.add(self, np.multiply(tensor1, tensor2))
 
@@ -332,6 +340,7 @@ def lerp(self: Array, end: Array, weight: Array | Scalar) -> Any:
         # The half dtypes come in float32, and complex32 in complex64.
         weight = decode_complex32(weight)
         if weight.ndim and weight.dtype != self.dtype and weight.itemsize != 2:
+            # The message does not matter: after a kernel raises, the shape rule runs and explains.
             raise ValueError("weight of another dtype")
         weight = weight.astype(self.dtype, copy=False)
     elif isinstance(weight, complex) and self.dtype.kind != "c":
@@ -484,9 +493,11 @@ def erfc(self: Array) -> Any:
 def _erfc_of_single(x: Array, tail: Array) -> None:
     """Write erfc of float32 into `tail`, ten times as fast as SciPy."""
     size = np.abs(x)
+    # Beyond 12 the tail is 0 in float32, and the quotient of infinities would be NaN.
     np.minimum(size, 12, out=size)
     t, scratch = size - 4, size + 4
     t /= scratch
+    # Horner's scheme, from the highest coefficient down.
     np.multiply(t, ERFCX[-1], out=tail)
     for coefficient in ERFCX[-2:0:-1]:
         tail += coefficient
@@ -495,6 +506,8 @@ def _erfc_of_single(x: Array, tail: Array) -> None:
     np.multiply(size, 2, out=scratch)
     scratch += 1
     tail /= scratch
+    # exp(-x^2) magnifies the rounding error of x^2 by x^2, so x^2 is written as short^2 + (x - short)(x +
+    # short).
     # A short number has an exact square; the remainder goes into a second factor.
     short = np.floor(np.multiply(size, 16, out=t), out=t)
     short *= 1 / 16
@@ -523,6 +536,7 @@ def lgamma(self: Array) -> Any:
             result[near] = _near_zeros(self[near])
         if (tiny := (np.abs(self) < 1e-300) & (self != 0)).any():  # of which SciPy takes the reciprocal
             result[tiny] = -np.log(np.abs(self[tiny]))
+    # SciPy returns -inf for -inf, PyTorch inf.
     return np.abs(result, out=result, where=np.isneginf(self))
 
 
@@ -569,6 +583,7 @@ def ne_float8(self: Array | float, other: Array | float) -> Array:
     return np.asarray(_decoded8(self) != _decoded8(other))
 
 
+# `_function` is bound as a default: a closure would see that of the last turn.
 for _op, _function in (("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)):
 
     def _classify(self: Array, function: np.ufunc = _function) -> Array:

@@ -32,6 +32,8 @@ def windows_in(size: int, width: int, step: int, pad: int, gap: int, ceil_mode: 
     """Return how many windows a dimension has; with ceil_mode, also the last that it does not fill."""
     span = size + 2 * pad - gap * (width - 1) - 1
     out = (-(-span // step) if ceil_mode else span // step) + 1
+    # As in PyTorch, the last window begins inside the input or its left padding, never in the right
+    # padding.
     return out - 1 if ceil_mode and (out - 1) * step >= size + pad else out
 
 
@@ -86,10 +88,12 @@ def grid(parts: Sequence[Array], combine: Callable[[Array, Array], Array]) -> Ar
 def largest(x: Array, windows: Geometry) -> tuple[Array, Array]:
     """Return the largest element of each window, and its place; NaN is larger than all, and the last one counts."""
     lead = x.shape[: x.ndim - len(windows.sizes)]
+    # min() propagates NaN, so one pass finds out whether the comparison needs its extra term.
     nan = x.dtype.kind not in "iub" and bool(x.size) and bool(np.isnan(x.min()))
     floor = -np.inf if x.dtype.kind not in "iub" else np.iinfo(x.dtype).min
     best = np.full((*lead, *windows.out), floor, x.dtype)
-    # The first element of a window outside the padding is the largest until a larger one is found.
+    # The first element of a window outside the padding is the largest until a larger one is found: the
+    # dilation's steps out of the padding are rounded up.
     begins = [
         -(np.minimum(start, 0) // gap) for start, gap in zip(windows.starts(), windows.gaps, strict=True)
     ]
@@ -100,6 +104,7 @@ def largest(x: Array, windows: Geometry) -> tuple[Array, Array]:
         for begin, reach in zip(begins, reaches, strict=True)
     ]
     counts = [len(numbers) for numbers in elements]
+    # Eight bits as long as they suffice: the products below move a quarter of the memory or less.
     number = np.arange(prod(counts), dtype=np.int8 if prod(counts) < 128 else np.int32).reshape(counts)
     first = [np.searchsorted(numbers, begin) for numbers, begin in zip(elements, begins, strict=True)]
     position = np.broadcast_to(number[np.ix_(*first)], best.shape).copy()
@@ -147,12 +152,14 @@ def max_pool(count: int) -> Any:
 
 @cpu.kernel("_unpool", dtypes="number", check=True)
 def unpool(values: Array, indices: Array, size: Sizes, dims: int) -> Array:
+    # A copy, because another thread may change indices between the check and the use.
     count, elements, indices = prod(size[:-dims]), prod(size[-dims:]), indices.copy()
     if indices.size and (indices.min() < 0 or indices.max() >= elements):
         raise errors.IndexValueError("an index is outside of its channel")
     flat = (
         indices.reshape(count, prod(indices.shape[-dims:])) + np.arange(count)[:, None] * elements
     ).reshape(-1)
+    # bincount adds its weights in double precision, in less time than np.add.at.
     if values.dtype.kind == "f":
         return np.bincount(flat, values.reshape(-1), count * elements).astype(values.dtype).reshape(size)
     result = np.zeros(count * elements, values.dtype)
@@ -181,6 +188,7 @@ def divisors(windows: Geometry, count_include_pad: bool) -> Array:
     for size, width, pad, start in zip(
         windows.sizes, windows.widths, windows.pads, windows.starts(), strict=True
     ):
+        # As in PyTorch, what ceil_mode adds behind the right padding counts in no case.
         stop = np.minimum(start + width, size + pad)
         counts.append(stop - start if count_include_pad else np.minimum(stop, size) - np.maximum(start, 0))
     return grid(counts, np.multiply)

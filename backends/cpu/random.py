@@ -46,6 +46,7 @@ class _Rounds:
     """The buffers of one piece, and the ten rounds in place."""
 
     def __init__(self, blocks: int) -> None:
+        # 64 bits for words of 32, so that NumPy's product of two words keeps its upper half.
         self.counter = [np.empty(blocks, np.uint64) for _ in range(4)]
         self.product = [np.empty(blocks, np.uint64) for _ in range(2)]
 
@@ -53,12 +54,15 @@ class _Rounds:
         """Return the four words of the counters from `first` on, in buffers that the next call overwrites."""
         c0, c1, c2, c3 = (buffer[:blocks] for buffer in self.counter)
         p0, p1 = (buffer[:blocks] for buffer in self.product)
+        # The counter has 128 bits: the low 64 count, and the others stay 0.
         np.add(np.arange(blocks, dtype=np.uint64), np.uint64(first), c0)
         np.right_shift(c0, _HALF, c1)
         np.bitwise_and(c0, _LOW, c0)
         c2.fill(0)
         c3.fill(0)
         k0, k1 = seed & 0xFFFFFFFF, seed >> 32
+        # Each buffer is written only after its last use in the round, so four buffers and two products
+        # suffice.
         for _ in range(ROUNDS):
             np.multiply(c0, _M0, p0)
             np.multiply(c2, _M1, p1)
@@ -84,9 +88,11 @@ def word_pieces(seed: int, offset: int, count: int) -> Iterator[tuple[int, Array
         yield 0, _few_words(seed, offset, count)
         return
     rounds = _Rounds(min(blocks, _BLOCKS))
+    # Little-endian on all machines: two words that are read as "<u8" have the first as their low half.
     words = np.empty((min(blocks, _BLOCKS), 4), "<u4")
     for first in range(0, blocks, _BLOCKS):
         size = min(_BLOCKS, blocks - first)
+        # A counter wraps around at 64 bits, as NumPy's sums do.
         for column, word in enumerate(rounds.run(seed, (offset + first) & (2**64 - 1), size)):
             words[:size, column] = word
         yield 4 * first, words[:size].reshape(-1)[: count - 4 * first]
@@ -102,12 +108,14 @@ def _few_words(seed: int, offset: int, count: int) -> Array:
     return words
 
 
+# A loop of short calls would otherwise compute a whole piece for a few words each time.
 @lru_cache(maxsize=16)
 def _piece(seed: int, index: int) -> Array:
     """Return the words of the counters from `index * _BLOCKS` on, read-only."""
     words = np.empty((_BLOCKS, 4), "<u4")
     for column, word in enumerate(_Rounds(_BLOCKS).run(seed, index * _BLOCKS, _BLOCKS)):
         words[:, column] = word
+    # Callers get slices of the cached piece, and writing there would change later random numbers.
     words.flags.writeable = False
     return words.reshape(-1)
 
@@ -137,6 +145,7 @@ def units(generator: Generator | None, count: int, dtype: DTypeLike) -> Array:
     if out.dtype == np.float64:
         for section, words in _pieces(generator, 2 * count):
             part = out[section.start // 2 : section.stop // 2]
+            # As many bits as the significand has, so that the product is exact and never 1.
             np.multiply(words.view("<u8") >> np.uint64(64 - bits), 2.0**-bits, part)
         return out
     for section, words in _pieces(generator, count):
@@ -148,6 +157,7 @@ def units(generator: Generator | None, count: int, dtype: DTypeLike) -> Array:
 
 def normals(generator: Generator | None, count: int, dtype: DTypeLike) -> Array:
     """Return numbers of the standard normal distribution (Box and Muller)."""
+    # Box and Muller make pairs; of an odd count the last number is thrown away.
     out = np.empty(count + count % 2, np.float64 if dtype == np.float64 else np.float32)
     if out.dtype == np.float64:
         for section, words in _pieces(generator, 2 * len(out)):
@@ -193,6 +203,7 @@ def _filled(
     if dtype.kind != "c":
         return draw(generator, _count(shape), dtype).reshape(shape)
     parts = draw(generator, 2 * _count(shape), np.float32 if dtype == np.complex64 else np.float64)
+    # A complex normal number has the variance 1, half of it in each part.
     if scale != 1.0:
         parts *= parts.dtype.type(scale)
     result = parts.view(dtype).reshape(shape)
@@ -221,6 +232,8 @@ def randint(
         limits = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     check_integers(low, high, limits, np.dtype(dtype).name if np.dtype(dtype).kind in "fV" else None)
     span, count = high - low, _count(size)
+    # The upper half of word * span: no division, and no rejection, which would make the counters depend on
+    # values.
     if span <= 2**32:
         values = np.empty(count, np.uint64)
         for section, words in _pieces(generator, count):
@@ -237,6 +250,7 @@ def randint(
 def randperm(n: int, generator: Generator | None, dtype: np.dtype[Any]) -> Array:
     d = np.dtype(dtype)
     check_permutation(n, int(np.iinfo(d).max) if d.kind in "iu" else d.name)
+    # Keys of 64 bits seldom coincide; stable, so that each backend orders those that do alike.
     return np.argsort(_long_words(generator, n), kind="stable").astype(dtype, copy=False)
 
 
@@ -244,6 +258,7 @@ def _below(generator: Generator | None, count: int, limit: int) -> Array:
     """Return which words are below a limit."""
     out = np.empty(count, np.bool_)
     for section, words in _pieces(generator, count):
+        # Integers are compared: no rounding makes devices differ.
         np.less(words, limit, out[section])
     return out
 
@@ -302,6 +317,7 @@ def multinomial(self: Array, num_samples: int, replacement: bool, generator: Gen
     if not replacement:
         # Of exponential times with these rates, the smallest come first.
         times = exponential(np.empty(weights.shape, np.float32), 1.0, generator)
+        # A weight of 0 has the rate 0, which is chosen last.
         rates = weights / times
         if num_samples == 1:
             return np.asarray(rates.argmax(-1, keepdims=True))
@@ -314,6 +330,7 @@ def multinomial(self: Array, num_samples: int, replacement: bool, generator: Gen
     np.minimum(target, np.nextafter(rows[:, -1:], 0), out=target)
     samples = np.empty(target.shape, np.int64)
     for row, targets, out in zip(rows, target, samples, strict=True):
+        # "right" passes indices of weight 0, whose sums equal that before them.
         out[:] = row.searchsorted(targets, "right")
     return samples.reshape(*self.shape[:-1], num_samples)
 
@@ -347,6 +364,7 @@ def native_dropout_backward(grad_output: Array, mask: Array, scale: float) -> Ar
     if mask.shape != grad_output.shape or mask.dtype != np.bool_:
         raise ValueError("a mask of another shape, which the shape rule refuses")
     factor = mask.astype(grad_output.real.dtype)
+    # The product is computed for dropped elements, too: their infinities and NaN give NaN, as in PyTorch.
     factor *= factor.dtype.type(scale)
     return np.asarray(grad_output * factor, order="C")
 

@@ -29,6 +29,7 @@ _LONG: Final = 512
 
 def axes(dim: int | Sequence[int] | None, ndim: int) -> Any:
     """Return the dimensions to reduce as NumPy takes them; None for all."""
+    # PyTorch takes an empty list of dimensions for all of them, NumPy for none.
     if dim is None or (not isinstance(dim, int) and not len(dim)):
         return None
     if not ndim and all(d in (0, -1) for d in ([dim] if isinstance(dim, int) else dim)):
@@ -58,6 +59,7 @@ def total(self: Array, axis: Any, keepdim: Any) -> Any:
 def _blocks(self: Array, axis: int) -> Array:
     """Return sums of blocks along a dimension, about as many as a block is long."""
     length = self.shape[axis]
+    # Blocks of the square root of the length make both steps equally long, which keeps the error least.
     size = int(length**0.5)
     starts = np.arange(0, length, size)
     return np.add.reduceat(self, starts, axis=axis, dtype=self.dtype)
@@ -66,6 +68,7 @@ def _blocks(self: Array, axis: int) -> Array:
 @cpu.kernel("sum")
 def sum_all(self: Array) -> Any:
     if self.flags.forc:
+        # Dense memory of any order is one vector to NumPy, which it adds pairwise.
         return np.add.reduce(self, axis=None, dtype=self.dtype)
     return total(self, tuple(range(self.ndim)), False)
 
@@ -77,6 +80,7 @@ def sum_dim(self: Array, dim: int | Sequence[int] | None, keepdim: bool) -> Any:
 
 @cpu.kernel("mean", dtypes="floating_complex")
 def mean_all(self: Array) -> Any:
+    # The count has the dtype of self, so that no promotion changes that of the result.
     return np.true_divide(sum_all(self), self.dtype.type(self.size))
 
 
@@ -106,6 +110,7 @@ _WIDE: Final = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex6
 def _product(self: Array, axis: Any, keepdim: Any) -> Any:
     if self.dtype.kind == "b":
         return np.logical_and.reduce(self, axis=axis, keepdims=keepdim)
+    # NumPy would multiply small integers in int64; the result has the dtype that the dispatcher chose.
     product = np.multiply.reduce(self, axis=axis, keepdims=keepdim, dtype=_WIDE.get(self.dtype, self.dtype))
     return product.astype(self.dtype, copy=False)
 
@@ -132,6 +137,7 @@ def _moments(
     freedom = degrees_of_freedom(op, size, correction)
     if self.dtype.kind != "c":
         return _real_moments(self, axis, size, freedom, keepdim)
+    # The variance of complex numbers is the sum of the variances of their parts.
     (variance, real), (more, imaginary) = (
         _real_moments(part, axis, size, freedom, keepdim) for part in (self.real, self.imag)
     )
@@ -191,6 +197,7 @@ def _extreme(reduce: Callable[..., Any], position: Callable[..., Any]) -> tuple[
         return position(self, axis=dim, keepdims=keepdim)
 
     def both(self: Array, dim: int, keepdim: bool) -> tuple[Any, Any]:
+        # The value is read at the place that argmax found, so that both agree for NaN and equal elements.
         where = place(self, dim, True)
         values = np.take_along_axis(self, where, dim) if self.ndim else self.copy()
         return (values, where) if keepdim or not self.ndim else (values.squeeze(dim), where.squeeze(dim))
@@ -226,6 +233,7 @@ def _vector_norm(self: Array, ord: Scalar, dim: int | Sequence[int] | None, keep
     axis = axes(dim, self.ndim)
     if ord == 2:
         plain = np.sqrt(total(_squares(self), axis, keepdim))
+        # One pass without divisions serves nearly always; only norms near the ends of the range are scaled.
         return plain if _is_exact(plain) else _scaled(np.abs(self), 2, axis, keepdim)
     if isinstance(ord, complex):
         raise TypeError("an order that is not a real number, which the shape rule refuses")
@@ -261,9 +269,11 @@ def _decisive(size: Array, order: float, axis: Any, keepdim: Any) -> Any:
 
 def _scaled(size: Array, order: float, axis: Any, keepdim: bool) -> Any:
     """Return the norm of absolute values divided by the one that decides, which keeps powers within the dtype."""
+    # There is no element that could decide; the sum of none is 0.
     if not size.size and order > 0:
         return total(size, axis, keepdim)
     scale = _decisive(size, order, axis, True)
+    # Dividing by 0 or infinity would give NaN where the norm is 0 or infinite.
     scale = np.where((scale > 0) & np.isfinite(scale), scale, size.dtype.type(1))
     scaled = size / scale
     if order == 2:

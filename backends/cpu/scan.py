@@ -55,6 +55,7 @@ def diff(self: Array, n: int, dim: int) -> Any:
         if n == 0 and self.ndim and -self.ndim <= dim < self.ndim:
             return self.copy()
         raise ValueError("differences that the shape rule refuses")
+    # np.diff would make n passes even when nothing is left.
     return np.diff(self, n, dim) if n <= self.shape[dim] else np.delete(self, slice(None), dim)
 
 
@@ -73,6 +74,7 @@ def _extreme(function: np.ufunc, at_least: np.ufunc) -> Any:
         shape = [1] * self.ndim
         shape[dim] = self.shape[dim]
         positions = np.arange(self.shape[dim]).reshape(shape)
+        # Positions rise, so their running maximum is the place of the last extreme so far.
         positions = np.maximum.accumulate(np.where(reaches, positions, 0), axis=dim)
         return in_rows(values, self), in_rows(positions, self)
 

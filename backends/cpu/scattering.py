@@ -66,15 +66,18 @@ def written(self: Array, flat: Array) -> None:
 
 def combine(flat: Array, places: Array, values: Array, reduce: str, include_self: bool = True) -> None:
     """Combine values with the elements at places, in place."""
+    # A place that is named twice gets the identity twice, which does no harm.
     if not include_self:
         flat[places] = identity(flat.dtype, reduce)
     if flat.dtype == np.bool_:
+        # One deciding value fixes the result in any order, so an assignment does what `at` would.
         flat[places[values == BOOLS[reduce]]] = BOOLS[reduce]
         return
     COMBINE[reduce](flat, places, values)
     if reduce == "mean":
         counts = np.bincount(places, minlength=flat.size)
         reached = np.flatnonzero(counts)
+        # PyTorch rounds means of integers down.
         divide = np.floor_divide if flat.dtype.kind in "iu" else np.divide
         flat[reached] = divide(flat[reached], (counts[reached] + include_self).astype(flat.dtype))
 
@@ -84,10 +87,12 @@ def add_slices(base: Array, axis: int, index: Array, values: Array) -> None:
     slices, added = np.moveaxis(base, axis, 0), np.moveaxis(values, axis, 0)
     counts = np.bincount(index, minlength=1)
     rounds = int(counts.max(initial=0))
+    # A round has a fixed cost; it pays where a round adds more than 2,000 elements on average.
     if base.dtype != np.bool_ and rounds * 2000 < values.size:
         if rounds <= 1:
             slices[index] += added
             return
+        # Stable, so that values for one place are added in the order of the index, whatever the sort does.
         order = np.argsort(index, kind="stable")
         ordered = index[order]
         # The position of each index among those equal to it.
@@ -124,6 +129,7 @@ def identity(dtype: np.dtype[Any], reduce: str) -> Any:
 def _values(src: Array, places: Array) -> Array:
     """Return the part of the source that has a place."""
     src = src if src.ndim else src.reshape(1)
+    # PyTorch lets the source be larger than the index; the rest of it is not read.
     if src.ndim != places.ndim or any(n > limit for n, limit in zip(places.shape, src.shape, strict=True)):
         raise ValueError("a larger index than source, which the shape rule refuses")
     return src[tuple(slice(size) for size in places.shape)]
@@ -184,6 +190,7 @@ def _slices(self: Array, dim: int, index: Array, source: Array) -> tuple[Array, 
     base = self if self.ndim else self.reshape(1)
     axis = dim % base.ndim
     shape = (*base.shape[:axis], index.size, *base.shape[axis + 1 :])
+    # A source without dimensions stands for a vector of one element, as in PyTorch.
     values = source if self.ndim or source.ndim else source.reshape(-1)
     if values.shape != shape and not (values.ndim == 0 and np.prod(shape) == 1):
         raise ValueError("a source of another shape, which the shape rule refuses")
@@ -231,6 +238,7 @@ def index_copy(self: Array, dim: int, index: Array, source: Array) -> None:
             raise ValueError("a source of another shape, which the shape rule refuses")
         return
     size = self.shape[dim] if self.ndim and -self.ndim <= dim < self.ndim else 1
+    # Checked before NumPy would, which takes negative indices; index_copy does not.
     if index.size and (index.min() < 0 or index.max() >= size):
         wrong = index[(index < 0) | (index >= size)].flat[0]
         raise errors.IndexValueError(
@@ -362,10 +370,12 @@ def embedding_bag(
     out = np.zeros((bags, weight.shape[1]), weight.dtype)
     if mode != "max":
         add_slices(out, 0, owner, rows)
+        # The maximum keeps the sums of empty bags at 0 instead of 0 / 0.
         if mode == "mean":
             out /= np.maximum(np.bincount(owner, minlength=bags), 1)[:, None].astype(out.dtype)
         return out, np.empty(0, np.int64)
     winners = np.full(out.shape, -1)
+    # owner ascends, so the rows of a bag are one section.
     for bag in np.unique(owner):
         first, last = np.searchsorted(owner, (bag, bag + 1))
         at = rows[first:last].argmax(0)

@@ -55,6 +55,7 @@ def _with_strides(self: Array, strides: Sequence[int]) -> Array:
 def view(self: Array, size: Sequence[int]) -> Array:
     for n in size:
         if n < -1:
+            # After a kernel raises, the shape rule runs and raises the error that users see.
             raise ValueError("negative size")  # NumPy takes any; the shape rule explains it
     if not self.size:
         shape = self.reshape(size).shape
@@ -78,6 +79,7 @@ def view_dtype(self: Array, dtype: np.dtype[Any]) -> Array:
         )
     result: Array = self.view(dtype)
     if not self.size and dtype.itemsize != self.itemsize:
+        # NumPy does not check the strides of an array without elements; PyTorch does.
         *before, last = element_strides(self)
         if last != 1:
             raise ValueError("elements that do not follow one another")
@@ -147,6 +149,7 @@ def _expanded_strides(self: Array, shape: Sequence[int]) -> list[int]:
         if size not in (1, target) or target < 0:
             raise ValueError("expand() of a dimension that does not repeat")
         strides.append(step if size == target else 0)
+    # As in PyTorch, a new dimension of size 1 has the stride of a row-major layout, not 0.
     for size in reversed(shape[:new]):
         behind = shape[len(shape) - len(strides)] * strides[0] if strides else 0
         strides.insert(0, behind if size == 1 else 0)
@@ -167,6 +170,7 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
             f"reach {last + self.itemsize} bytes into a memory of {nbytes}"
         )
     strides = tuple(step * self.itemsize for step in stride)
+    # np.ndarray takes a contiguous buffer only, so the owner is turned to the order of its memory.
     flat = row_major(owner)
     if not flat.flags.c_contiguous:
         # Memory of another library in which there are gaps.  Read as bytes, because stride_tricks does not take all of
@@ -174,6 +178,7 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
         flat = np.lib.stride_tricks.as_strided(
             owner.view(f"V{owner.itemsize}"), (nbytes // owner.itemsize,), (owner.itemsize,)
         )
+    # np.ndarray refuses an offset behind its buffer, where a view without elements may begin.
     if start > nbytes:
         return empty_view(flat, size, strides, start, self.dtype)
     return np.ndarray(tuple(size), self.dtype, flat, start, strides)
@@ -288,6 +293,7 @@ def unfold(self: Array, dimension: int, size: int, step: int) -> Array:
     if at < 0 or not 0 <= size <= have or step <= 0:
         raise ValueError("unfold() beyond a dimension")
     strides = element_strides(self)
+    # The windows overlap: the new last dimension has the stride of the old one.
     return as_strided(
         self,
         (*self.shape[:at], (have - size) // step + 1, *self.shape[at + 1 :], size),
@@ -323,6 +329,7 @@ def unbind(self: Array, dim: int) -> list[Array]:
 @cpu.kernel("cat", half="native")
 def cat(tensors: Sequence[Array], dim: int) -> Array:
     try:
+        # np.concatenate keeps column-major order if all its arguments have it.
         return np.ascontiguousarray(np.concatenate(tensors, dim))
     except ValueError:
         # A vector without elements joins anything, for compatibility.
@@ -374,6 +381,7 @@ def constant_pad_nd(self: Array, pad: Sequence[int], value: Scalar) -> Array:
         tuple(slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, self.shape, strict=True))
     ]
     if max(pad, default=0) <= 0:
+        # With nothing to add this is a plain copy, which keeps the strides, as PyTorch's clone does.
         return inner.copy(order="K")
     sizes = [n + max(b, 0) + max(a, 0) for b, a, n in zip(before, after, inner.shape, strict=True)]
     result = np.empty(sizes, self.dtype)
@@ -383,6 +391,7 @@ def constant_pad_nd(self: Array, pad: Sequence[int], value: Scalar) -> Array:
 
 
 PLACES: Final[dict[str, Callable[[Array, int], Array]]] = {
+    # The inner absolute value mirrors at the first element, the outer one at the last.
     "reflect": lambda at, n: n - 1 - np.abs(n - 1 - np.abs(at)),
     "replicate": lambda at, n: np.clip(at, 0, n - 1),
     "circular": lambda at, n: at % n,
@@ -450,6 +459,7 @@ def _resized(self: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> A
             f"resize_(): memory that others share cannot grow, from {room} to {needed} bytes\n"
             "  try: x.clone().resize_(...); of shared memory, share_memory_() afterwards"
         )
+    # Rounded up: the offset of the first element need not be a multiple of an element.
     new = new_array((-(-needed // self.itemsize),), self.dtype)
     if room:
         new.view(np.uint8)[:room] = np.ndarray((room,), np.uint8, flat)
@@ -478,6 +488,7 @@ def view_as_real(self: Array) -> Array:
 # --- the parts of complex numbers of four bytes --------------------------------------------------------------
 
 
+# complex32 is a pair of float16 to NumPy, without .real and .imag: the parts are read at their bytes.
 @cpu.kernel("real", dtypes="complex32")
 def real_complex32(self: Array) -> Array:
     return self.getfield(np.float16, 0)

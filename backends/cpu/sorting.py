@@ -63,6 +63,7 @@ def topk(self: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Ar
     if not self.ndim:
         return self.copy(), np.zeros((), np.int64)
     part = (slice(None),) * axis
+    # Partitioning and sorting a part pays only where the part is small.
     if k * 4 > size:
         indices = order(self, axis, largest)[(*part, slice(k))]
         return np.take_along_axis(self, indices, axis), np.ascontiguousarray(indices)
@@ -71,6 +72,7 @@ def topk(self: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Ar
         return np.empty(shape, self.dtype), np.empty(shape, np.int64)
     # Only the k that are wanted are sorted.
     last, taken = (size - k, slice(size - k, None)) if largest else (k, slice(k))
+    # The places are sorted, so that equal elements keep their order in the stable sort below.
     chosen: Array = np.sort(np.argpartition(self, last, axis)[(*part, taken)], axis)
     values = np.take_along_axis(self, chosen, axis)
     within = order(values, axis, largest)
@@ -109,8 +111,10 @@ def _bisect(sequence: Array, values: Array, right: bool) -> Array:
     size = sequence.shape[-1]
     start = np.zeros(values.shape, np.int64)
     stop = np.full(values.shape, size, np.int64)
+    # The bit length of the size bounds how often any of the ranges can be halved.
     for _ in range(size.bit_length()):
         middle = (start + stop) // 2
+        # Finished ranges may point behind the end; what they read there is not used.
         at = np.minimum(middle, size - 1)
         seen = sequence[at] if sequence.ndim == 1 else np.take_along_axis(sequence, at, -1)
         stays = seen > values if right else seen >= values

@@ -176,8 +176,10 @@ class Alone:
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Let each OpenBLAS compute in the thread that calls it, within a `with` block; blocks may overlap in time."""
+    # Found before the lock is taken, because the first call loads libraries.
     sets, gets = known_blas()
     with Alone.lock:
+        # Only the first block saves the setting, and the last one restores it; others would save 1.
         if Alone.blocks == 0:
             Alone.before[:] = [int(get()) for get in gets]
             for function in sets:

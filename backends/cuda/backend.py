@@ -203,6 +203,7 @@ class CudaBackend(Backend):
     def new_event(self, device: Device, timing: bool = False, blocking: bool = False) -> CudaEvent:
         """Return a new event of CuPy."""
         with self.on(device.index or 0):
+            # Events that record no time are cheaper to record and to wait for.
             native = self.library().cuda.Event(block=blocking, disable_timing=not timing)
             return CudaEvent(self.library, native, self.failures.raise_first)
 

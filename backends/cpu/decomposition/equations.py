@@ -28,6 +28,7 @@ cpu: Final = KernelTable(device="cpu", by="NumPy")
 @cpu.kernel("linalg_solve", dtypes="linalg")
 def solve(A: Array, B: Array, left: bool) -> Any:
     expect(is_square(A) and B.ndim >= 1, "linalg.solve() takes square matrices")
+    # PyTorch's rule: B is a batch of vectors only if its shape is that of A without the last dimension.
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
     expect(left or not vector, "linalg.solve() takes matrices on the right")
     try:
@@ -35,6 +36,7 @@ def solve(A: Array, B: Array, left: bool) -> Any:
             return np.linalg.solve(A, B[..., np.newaxis])[..., 0]
         if left:
             return np.linalg.solve(A, B)
+        # X A = B is A^T X^T = B^T.
         return np.ascontiguousarray(np.linalg.solve(A.mT, B.mT).mT)
     except np.linalg.LinAlgError as error:
         return raise_singular("linalg.solve", A, error)
@@ -73,6 +75,7 @@ def solve_triangular(A: Array, B: Array, upper: bool, left: bool, unitriangular:
         solved = trsm(
             1.0, matrices[index].T, target, side=left, lower=upper, diag=unitriangular, overwrite_b=True
         )
+        # SciPy copies what it cannot overwrite, and returns the result elsewhere.
         if not np.may_share_memory(solved, target):
             target[...] = solved
     return result
@@ -92,6 +95,7 @@ def lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> A
     # X A = B has both sides transposed: A^T X^T = B^T.
     conjugate, transposed = np.iscomplexobj(LU) and adjoint, left is adjoint
     factors = LU.conj() if conjugate else LU
+    # A = P L U. The transposed equation is U^T, then L^T, then the rows in their former order.
     if transposed:
         solved = solve_triangular(factors.mT, right, False, True, False)
         solved = solve_triangular(factors.mT, solved, True, True, True)
@@ -107,6 +111,7 @@ def lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> A
 def cholesky_solve(self: Array, input2: Array, upper: bool) -> Any:
     expect(is_square(input2) and self.ndim >= 2, "cholesky_solve() takes square matrices")
     expect(self.shape[-2] == input2.shape[-1], "cholesky_solve() takes matrices that fit")
+    # A = L L^H: either factor is given, and the other one is its conjugate transpose.
     turned = input2.mT.conj()
     lower, raised = (turned, input2) if upper else (input2, turned)
     half = solve_triangular(lower, self, False, True, False)
@@ -141,6 +146,7 @@ def lstsq(A: Array, B: Array, rcond: float | None, driver: str | None) -> Any:
         if not columns:  # LAPACK finds no rank, or stops: it solves for zeros
             rights = np.zeros((*batch, m, 1), A.dtype)
         for index in np.ndindex(batch):
+            # SciPy's lstsq has no gels.
             if driver == "gels":
                 solution[index] = full_rank(lefts[index], rights[index])[..., :columns]
                 continue
@@ -163,6 +169,7 @@ def lstsq(A: Array, B: Array, rcond: float | None, driver: str | None) -> Any:
     )
     measured = driver in ("gelsd", "gelss")
     residuals = np.empty((0,), real)
+    # PyTorch returns residuals only where they mean something: more rows than columns, of full rank.
     if m > n and (driver == "gels" or (measured and (rank == n).all())):
         residuals = np.square(np.abs(np.matmul(A, solution) - right)).sum(-2, dtype=real)
     return (
@@ -177,6 +184,7 @@ def full_rank(A: Array, B: Array) -> Any:
     """Return the least-squares solution for a matrix of full rank, by QR or LQ."""
     gels, gels_lwork = lapack("gels gels_lwork", A, B)
     m, n = A.shape
+    # LAPACK writes the solution, which has n rows, over the right-hand side, which has m.
     padded = np.zeros((max(m, n), B.shape[1]), A.dtype)
     padded[:m] = B
     work = int(gels_lwork(m, n, B.shape[1])[0].real)

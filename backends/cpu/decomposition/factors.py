@@ -76,6 +76,7 @@ def _singular_vectors(A: Array) -> tuple[Array, ...]:
 
 def singular_values(A: Array) -> tuple[Array, ...]:
     """Return singular values."""
+    # A = Q R with orthonormal columns in Q: R has the same singular values.
     A = triangle(A)
     result = in_single_precision("svd", A)
     return (np.linalg.svd(A, compute_uv=False) if result is None else result,)
@@ -104,8 +105,10 @@ def by_triangle(A: Array, vectors: Callable[[Array], tuple[Array, ...]]) -> tupl
     if is_tall(A):
         Q, R = native("qr").linalg_qr(A, "reduced")
         U, S, Vh = vectors(R)
+        # A = Q R and R = U S V^H give A = (Q U) S V^H.
         return native("products").matmul(Q, U), S, Vh
     if is_tall(A.mT):
+        # Transposing swaps U and V. Only real matrices are tall here, so nothing is conjugated.
         V, S, Uh = by_triangle(A.mT, vectors)
         return np.ascontiguousarray(Uh.mT), S, np.ascontiguousarray(V.mT)
     return vectors(A)
@@ -191,6 +194,7 @@ def qr(A: Array, mode: str) -> Any:
 def cholesky_ex(A: Array, upper: bool, check_errors: bool) -> Any:
     expect(is_square(A), "linalg.cholesky_ex() takes square matrices")
     batch = A.shape[:-2]
+    # The usual case in one call for the batch; NumPy raises for all of it if one matrix has no factor.
     try:
         result = in_single_precision("cholesky_up" if upper else "cholesky_lo", A)
         return np.linalg.cholesky(A, upper=upper) if result is None else result, np.zeros(batch, np.int32)
@@ -237,6 +241,7 @@ def lu_factor_ex(A: Array, check_errors: bool) -> Any:
         (getrf,) = lapack("getrf", A)
         for index in np.ndindex(batch):
             factors[index], pivots[index], info[index] = getrf(A[index])
+        # SciPy counts rows from 0, LAPACK and PyTorch from 1.
         pivots += 1
     if check_errors and info.any():
         raise_singular("linalg.lu_factor_ex", A, ValueError("no pivot"))
@@ -253,6 +258,7 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool, unpack_pivots
     P = L = U = np.empty((0,), LU_data.dtype)
     if unpack_data:
         L = np.tril(LU_data[..., : min(m, n)], -1)
+        # einsum returns a writable view of the diagonals, np.diagonal a read-only one.
         np.einsum("...ii->...i", L[..., : min(m, n), :])[...] = 1
         U = np.triu(LU_data[..., : min(m, n), :])
     if unpack_pivots:
@@ -300,6 +306,7 @@ def ldl_factor_ex(self: Array, hermitian: bool, check_errors: bool) -> Any:
         (function,) = lapack("hetrf" if hermitian and np.iscomplexobj(self) else "sytrf", self)
         for index in np.ndindex(batch):
             factor, pivots[index], info[index] = function(self[index], lower=1)
+            # LAPACK leaves the elements of the other triangle as they were.
             factors[index] = np.tril(factor)
     if check_errors and info.any():
         raise errors.LinAlgError(
@@ -312,6 +319,7 @@ def expect_pivots(pivots: list[int]) -> None:
     """Raise for what linalg.ldl_factor cannot have returned: LAPACK would exchange rows that are not there."""
     n, k = len(pivots), 0
     while k < n:
+        # LAPACK marks a 2x2 block of D by two equal negative pivots.
         step = 1 if pivots[k] > 0 else 2
         if not 1 <= abs(pivots[k]) <= n or k + step > n or pivots[k + step - 1] != pivots[k]:
             raise errors.PlaceError(

@@ -92,10 +92,12 @@ def solve(op: str, name: str, A: Array, arguments: Sequence[Any]) -> None:
     constants = tuple([None if isinstance(one, (Batch, np.ndarray)) else one for one in arguments])
     prepared = prepare(PREFIXES[A.dtype.char] + name, constants)
     info, count = ctypes.c_int64(0), prod(A.shape[:-2])
+    # The cached list is copied: addresses of this call must not stay in it, and threads share it.
     call = [*prepared.call, ctypes.byref(info)]
     memory = [aligned(length, dtype) for _, length, dtype in prepared.work]
     for (at, _, _), array in zip(prepared.work, memory, strict=True):
         call[at] = _address(array)
+    # LAPACK overwrites its arguments, so each matrix is copied into aligned memory and its results back.
     moving = []
     for at, one in enumerate(arguments):
         if isinstance(one, Batch):
@@ -118,6 +120,7 @@ def solve(op: str, name: str, A: Array, arguments: Sequence[Any]) -> None:
 def aligned(length: int, dtype: np.dtype[Any]) -> Array:
     """Return memory that begins with a line of the cache: on where it begins depend the last bits of MKL's results."""
     size = length * np.dtype(dtype).itemsize
+    # The surplus leaves room to begin at a multiple of 64, which NumPy does not promise.
     raw = np.empty(size + 64, np.uint8)
     start = -raw.__array_interface__["data"][0] % 64
     return raw[start : start + size].view(dtype)
@@ -146,6 +149,7 @@ def prepare(name: str, constants: tuple[Any, ...]) -> Prepared:
     function.argtypes = [ctypes.c_void_p] * (len(constants) + 1)
     asked = {at: np.zeros(1, one.dtype) for at, one in enumerate(constants) if isinstance(one, Work)}
     written = np.zeros(2, np.complex128)  # some functions write the first element of other memory
+    # A length of -1 makes LAPACK report the length of its work memory instead of computing.
     call = [_pointer(-1 if at - 1 in asked else one, written) for at, one in enumerate(constants)]
     for at, array in asked.items():
         call[at] = _address(array)
@@ -192,6 +196,7 @@ def factors(op: str, A: Array, job: str) -> tuple[Array, Array, Array]:
     S = np.empty((*batch, least), A.real.dtype)
     real = []
     if A.dtype.kind == "c":
+        # gesdd does not report the length of its real work memory; this is its documentation's formula.
         size = 7 * least if job == "N" else max(5 * least * (least + 1), 2 * least * (least + most) + least)
         real = [np.empty(size, S.dtype)]
     # The transpose, n x m: its left factor is V^H by rows, and its right one U.
@@ -228,6 +233,7 @@ def symmetric(op: str, A: Array, job: str, UPLO: str) -> tuple[Array, Array]:
     """Return eigenvalues and, for the job `V`, the eigenvectors as rows, conjugate."""
     n = A.shape[-1]
     values, rows = np.empty(A.shape[:-1], A.real.dtype), np.array(A, order="C")
+    # LAPACK sees the transpose, whose upper triangle is the lower one here.
     triangle = b"U" if UPLO in "Ll" else b"L"  # of the transpose
     name, real = ("heevd", [Work(values.dtype), 0]) if A.dtype.kind == "c" else ("syevd", [])
     solve(
@@ -246,6 +252,8 @@ def eigh(A: Array, UPLO: str) -> Any:
     if not _serves(A, UPLO):
         return NumPy.eigh(A, UPLO)
     values, rows = in_threads(lambda A: symmetric("linalg.eigh", A, "V", UPLO), A)
+    # The rows are conjugate, since LAPACK decomposed the transpose, which is the conjugate of a Hermitian
+    # matrix.
     return values, np.conjugate(rows.swapaxes(-1, -2), order="C")
 
 
@@ -262,9 +270,12 @@ def general(op: str, A: Array, job: str) -> tuple[Array, Array]:
     parts = [np.empty(A.shape[:-1], A.dtype) for _ in range(1 if of_complex else 2)]
     rows = np.empty((*A.shape[:-2], wide, n), A.dtype)
     real = [np.empty(2 * n, A.real.dtype)] if of_complex else []
+    # Unlike the symmetric case, eigenvectors of the transpose are others, so A itself is turned.
     columns = np.array(A.swapaxes(-1, -2), order="C")
     solve(
         op, "geev", A,
+        # Left eigenvectors are not wanted (N); LAPACK still checks that their leading dimension is at least
+        # 1.
         [b"N", job.encode(), n, Batch(columns), n, *map(Batch, parts), Batch(rows), 1, Batch(rows), max(wide, 1),
          Work(A.dtype), 0, *real],
     )  # fmt: skip

@@ -215,6 +215,7 @@ def build_in_place(
         if before.get(name) == digest(name, source, files) and library_of(name, package).is_file()
     }  # fmt: skip
     outdated = {name: source for name, source in modules.items() if name not in current}
+    # A module that is no more leaves a library behind, so the names are compared, too.
     if not outdated and before.keys() == modules.keys():
         return f"native kernels: {len(modules)} extensions are current"
     new: dict[str, Any] = {}

@@ -114,10 +114,12 @@ def examine(package: Path | str = PACKAGE) -> NativeStatus:
     if record["suffix"] != EXTENSION_SUFFIXES[0]:
         return NativeStatus(False, f"compiled for another Python ({record['suffix']})", modules)
     # As `library_of`, without pathlib, which takes 3 ms to import.
+    # The layout of folders is that of the import names, without the leading tt.
     folders = {module: os.path.join(package, *module.split(".")[1:-1]) for module in modules}
     # Of an installation the digests are empty: no edit of its sources is meant to have an effect.
     checked = {module: expected for module, expected in digests.items() if expected}
     checked_folders = sorted({folders[module] for module in checked})
+    # Sizes and times of files are compared first; contents are read only where one has changed.
     state = stamp((os.path.join(package, RECORD),), checked_folders) if checked else []
     kept = os.path.join(os.fspath(package), STAMP)
     if checked and state != read_stamp(kept):
@@ -128,7 +130,9 @@ def examine(package: Path | str = PACKAGE) -> NativeStatus:
             source = sources[folders[module]].get(name)
             if source is None or digest(module, source, files) != expected:
                 return NativeStatus(False, f"stale: {name}.c has changed since it was compiled", modules)
+        # The sources are as recorded though their times changed, so the next start need not read them.
         write_stamp(kept, state)
+    # One listing for each folder is faster than a question for each library.
     libraries = {folder: {*os.listdir(folder)} for folder in {*folders.values()} if os.path.isdir(folder)}
     for module, folder in folders.items():
         if module.rpartition(".")[2] + EXTENSION_SUFFIXES[0] not in libraries.get(folder, ()):
@@ -274,6 +278,7 @@ def _broken(module: str, error: ImportError) -> NoReturn:
 def _chosen() -> tuple[NativeStatus, dict[str, str]]:
     """Decide whether native kernels are used; return source -> extension, of one level."""
     status, asked = examine(), os.environ.get(VARIABLE, "")
+    # A word that names no level is an error in any case, even where no native kernels are there.
     if asked and asked not in LEVELS:
         known = levels()
         choose(asked, known.processor, known.compiled)
@@ -288,11 +293,13 @@ def _chosen() -> tuple[NativeStatus, dict[str, str]]:
             if "memory" in extensions:
                 module = extensions["memory"]
                 import_module(module)
+            # Before the first kernel runs, so that the pool never has the wrong size.
             import_module(THREADS).set_num_threads(default_threads())
         except ImportError as error:  # made for another NumPy, or another processor's library
             status = NativeStatus(False, _unloadable(module, error), status.modules)
     if status.active:
         return status._replace(reason=f"{status.reason}, running as {level}", level=level), extensions
+    # Asking for a level and getting NumPy would make measurements and tests mean something else.
     if asked and os.environ.get(SWITCH) != "0":
         hint = f"in a checkout, make native; or unset {VARIABLE}, and NumPy serves"
         _refuse(asked, f"the native kernels cannot be used: {status.reason}", hint=hint)

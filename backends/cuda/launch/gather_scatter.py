@@ -51,6 +51,8 @@ BLOCK: Final = (THREADS,)
 UNITS: Final = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "Unit16"}
 """Bytes -> the type that moves them."""
 
+# The struct `Places` of sources/indexing.cuh, field by field; the last int pads it to a multiple of 8
+# bytes.
 _LAYOUT: Final = struct.Struct(f"@q{DIMS}q{DIMS}q{DIMS}q{INDICES * DIMS}q{INDICES}q{INDICES}q{INDICES}qq4i")
 _POINTED: Final = struct.Struct(f"@{INDICES}QQ16s")
 
@@ -169,6 +171,7 @@ def make_plan(
     count = prod(sizes)
     rows = [list(base), list(other), *(list(index.strides) for index in indices)]
     shape, rows = joined(sizes, rows, kept)
+    # The kernel takes the last dimension for granted.
     if not shape:
         shape, rows = [1], [[0] for _ in rows]
     if len(shape) > DIMS:
@@ -206,12 +209,14 @@ def make_plan(
 
 def _unit(shape: list[int], rows: list[list[int]], steps: list[int], itemsize: int, alignment: int) -> int:
     """Return how many bytes are moved at once: more than an element where rows are without gaps in both arrays."""
+    # An index that varies along the last dimension separates its elements.
     if rows[0][-1] != 1 or rows[1][-1] != 1 or any(row[-1] for row in rows[2:]):
         return itemsize
     for unit in (16, 8, 4, 2):
         factor = unit // itemsize
         if factor <= 1:
             break
+        # Every start of a row, in both arrays and for each index, must begin a unit.
         whole = [shape[-1], *rows[0][:-1], *rows[1][:-1], *steps]
         if alignment % unit == 0 and not any(n % factor for n in whole):
             return unit
