@@ -31,6 +31,7 @@ _PRODUCTS = ("ScalingType", "SwizzleType", "grouped_mm", "scaled_grouped_mm", "s
 
 
 def __getattr__(name: str) -> Any:
+    # Kept in globals: the next look-up does not come here.
     if name == "grad":  # the module, which programs import from here
         member = globals()[name] = import_module("tt.nn.grad")
         return member
@@ -158,6 +159,7 @@ def _projected(
 ) -> Sequence[Tensor]:
     """Return the three projections by one weight, in as few products as possible."""
     size = query.shape[-1]
+    # Identity, not equality: it costs nothing, and self-attention needs one product instead of three.
     if query is key is value:
         return ops.split(ops.linear(query, weight, bias), size, -1)
     first, others = ops.split(weight, [size, 2 * size])
@@ -223,6 +225,7 @@ class _Masks:
 
     def lengthen(self) -> None:
         """Let another key, after all others, take part."""
+        # Zeros are False or no change of a score: the new key takes part.
         self.pairs = None if self.pairs is None else ops.pad(self.pairs, (0, 1))
         self.keys = None if self.keys is None else ops.pad(self.keys, (0, 1))
 

@@ -114,6 +114,7 @@ def grouped_mm(
 def _spans(op: str, mat_a: Tensor, mat_b: Tensor, offs: Tensor) -> list[tuple[int, int]]:
     """Return where each group starts and ends in the dimension that groups share."""
     limit = _limit(mat_a, mat_b)
+    # The bounds of slices are numbers of the host, so a device is waited for.
     ends: list[int] = offs.tolist()
     starts = [0, *ends[:-1]]
     if any(not start <= end <= limit for start, end in zip(starts, ends, strict=True)):
@@ -130,6 +131,7 @@ def _limit(mat_a: Tensor, mat_b: Tensor) -> int:
 
 def _pairs(mat_a: Tensor, mat_b: Tensor, spans: list[tuple[int, int]]) -> list[tuple[Tensor, Tensor]]:
     """Return the two matrices of each group."""
+    # Both are flat: groups share the inner dimension, columns of mat_a and rows of mat_b.
     inner = mat_a.ndim == mat_b.ndim == 2
     return [
         (
@@ -144,6 +146,7 @@ def _joined(mat_a: Tensor, mat_b: Tensor, spans: list[tuple[int, int]], parts: l
     """Return the products of the groups as one tensor; rows after the last group are zero."""
     like = parts[0] if parts else mat_a
     if mat_a.ndim == mat_b.ndim == 2:
+        # Groups of the inner dimension have whole products, one matrix each.
         return ops.stack(parts) if parts else ops.new_zeros(like, (0, mat_a.shape[0], mat_b.shape[1]))
     left = _limit(mat_a, mat_b) - (spans[-1][1] if spans else 0)
     if mat_a.ndim == 2:
@@ -175,6 +178,7 @@ def _check_shapes(op: str, mat_a: Tensor, mat_b: Tensor, offs: Tensor | None) ->
             f"{op}(): matrices of the shapes {list(mat_a.shape)} and {list(mat_b.shape)} cannot be multiplied"
         )
     flat = mat_a.ndim == 2 or mat_b.ndim == 2
+    # Exactly one of the two may hold.
     if flat is (offs is None):
         raise ShapeError(f"{op}(): offs is given where a matrix has 2 dimensions, and only there")
     groups = [m.shape[0] for m in (mat_a, mat_b) if m.ndim == 3]
@@ -366,6 +370,7 @@ def scaled_grouped_mm(
     groups = mat_a.shape[0] if offs is None else offs.shape[0]
     rows = _scale(op, "scale_a", _only(op, "scale_a", scale_a), mat_a, mat_b, groups, -2)
     columns = _scale(op, "scale_b", _only(op, "scale_b", scale_b), mat_b, mat_a, groups, -1)
+    # float32 holds each product of two float8 numbers exactly.
     one, other = ops.to.dtype(mat_a, float32), ops.to.dtype(mat_b, float32)
     if offs is None:
         product = ops.mul(ops.mul(ops.bmm(one, other), ops.unsqueeze(rows, 2)), ops.unsqueeze(columns, 1))
@@ -373,6 +378,8 @@ def scaled_grouped_mm(
     spans = _spans(op, one, other, offs)
     parts = []
     for k, ((low, high), pair) in enumerate(zip(spans, _pairs(one, other, spans), strict=True)):
+        # Rows of a flat matrix are divided among groups, and so are their scales; others have one set for
+        # each group.
         down = ops.slice(rows, 0, low, high) if mat_a.ndim == 2 < mat_b.ndim else ops.select(rows, 0, k)
         along = (
             ops.slice(columns, 0, low, high) if mat_b.ndim == 2 < mat_a.ndim else ops.select(columns, 0, k)

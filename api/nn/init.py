@@ -75,6 +75,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     1.6666666666666667
     """
     if nonlinearity in _GAINS:
+        # An int, as PyTorch returns.
         return 1 if _GAINS[nonlinearity] == 1.0 else _GAINS[nonlinearity]
     if nonlinearity == "leaky_relu":
         if param is None:
@@ -133,8 +134,10 @@ def trunc_normal_(
     # The inverse of the cumulated distribution, at numbers drawn uniformly from the part between a and b.
     low, high = cumulated((a - mean) / std), cumulated((b - mean) / std)
     with tt.no_grad():
+        # The distribution function is (1 + erf(x / sqrt 2)) / 2, so its inverse takes 2 p - 1.
         tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
         tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean)
+        # Rounding may lead past the bounds.
         return tensor.clamp_(min=a, max=b)
 
 

@@ -62,6 +62,7 @@ def eigh(xp: Namespace, A: Any, UPLO: str) -> tuple[Any, Any]:
     if xp.is_kind(A, "complex floating"):
         lower, mirrored = (lower, xp.conj(mirrored)) if UPLO.upper() == "L" else (xp.conj(lower), mirrored)
     middle = xp.triu(xp.tril(A))
+    # LAPACK ignores imaginary parts of the diagonal; other libraries need not.
     if xp.is_kind(A, "complex floating"):
         middle = xp.astype(xp.real(middle), A.dtype)
     return tuple(xp.linalg.eigh(lower + mirrored + middle))

@@ -238,6 +238,7 @@ def masked_fill(xp: Namespace, self: Any, mask: Any, value: Any) -> Any:
 
 @table.kernel("nonzero", half="native")
 def nonzero(xp: Namespace, self: Any) -> Any:
+    # A number has no dimensions, so the place of a true one has no coordinates.
     if not self.ndim:
         return xp.zeros((int(bool(self)), 0), dtype=xp.int64)
     truth = self if xp.is_kind(self, "bool") else self != xp.operand(0, self)

@@ -87,6 +87,7 @@ class OwnKernels:
 
     def in_four(self, handle: StridedHandle) -> StridedHandle:
         """Return a handle of any dimensions as one of four: batch, head, row, column."""
+        # Kernels count two dimensions of batches; of more, all are joined, which needs a contiguous handle.
         if handle.ndim > 4:
             handle = handle if handle.is_contiguous else self.backend.clone(handle)
             shape = (1, prod(handle.shape[:-2]), *handle.shape[-2:])
@@ -143,6 +144,7 @@ class OwnKernels:
         if width is None:
             self.backward_in_memory(call, g, found, results)
             return
+        # The sum of output times gradient of each query: both kernels need it (FlashAttention's D).
         means = self.backend.empty(found.sums.shape, found.sums.dtype)
         count = call.items * call.q.shape[2]
         args = (
@@ -179,6 +181,7 @@ class OwnKernels:
         count: int,
     ) -> None:
         """Launch a kernel with a block for some of the queries or keys, of which there are `count`."""
+        # A short sequence would leave most threads of a large block without a query.
         rows = ROWS if count > FEW else FEW
         kernel = PROGRAM.kernel(f"{name}<{call.q.dtype.name}, {width}, {rows}>")
         sizes = (call.heads, call.q.shape[2], call.k.shape[2], call.q.shape[3], call.v.shape[3])
@@ -195,6 +198,7 @@ class OwnKernels:
     def scores(self, call: AttentionCall) -> Any:
         """Return the scaled products, -inf where a pair takes no part, as an array."""
         xp = self.backend.namespace
+        # The queries are scaled, of which there are fewer numbers than scores.
         scores = xp.matmul(self.wide(call.q) * call.scale, self.wide(call.k).swapaxes(-1, -2))
         part = None if call.mask is None else call.mask.array
         if call.mask is not None and call.mask.dtype != np.bool_:
@@ -211,10 +215,12 @@ class OwnKernels:
         """Return the share of each key in the result of each query, and the logarithms of the sums, as arrays."""
         xp, scores = self.backend.namespace, self.scores(call)
         none = scores.dtype.type(-np.inf)
+        # A maximum over no keys does not exist.
         if not scores.shape[-1]:
             return scores, xp.full(scores.shape[:-1], none, dtype=scores.dtype)
         greatest = xp.max(scores, axis=-1, keepdims=True)
         empty = greatest == none
+        # In rows without keys -inf - -inf would be NaN; with 0 for the maximum their weights are 0.
         greatest = xp.where(empty, scores.dtype.type(0), greatest)
         exponentials = xp.exp(scores - greatest)
         total = xp.where(empty, scores.dtype.type(1), xp.sum(exponentials, axis=-1, keepdims=True))
@@ -226,9 +232,11 @@ class OwnKernels:
         """Write the gradients of wide rows."""
         xp, scores, slope = self.backend.namespace, self.scores(call), self.wide(g)
         total = kept.sums.array[..., None]
+        # The same rows: -inf - inf gives the weight 0.
         weights = xp.exp(scores - xp.where(total == -np.inf, total.dtype.type(np.inf), total))
         changes = xp.matmul(slope, self.wide(call.v).swapaxes(-1, -2))
         mean = xp.sum(slope * self.wide(kept.output), axis=-1, keepdims=True)
+        # The gradient of softmax: each weight times the difference of its change from their weighted mean.
         changes = weights * (changes - mean) * call.scale
         gradients = (
             xp.matmul(changes, self.wide(call.k)),
@@ -277,6 +285,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
 
     def rows(self, handle: StridedHandle) -> StridedHandle:
         """Return a handle whose rows are contiguous, as cuDNN needs them, and whose elements are its own."""
+        # A stride of 0 repeats elements, which cuDNN does not take.
         plain = handle.strides[3] == 1 and all(
             stride > 0 or size == 1 for size, stride in zip(handle.shape, handle.strides, strict=True)
         )
@@ -311,6 +320,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
                 )
                 tensor.set_dim(described[uid][0]).set_stride(described[uid][1])
 
+        # A dict cannot be a key, so the description goes in as text.
         key = ("attention", dtype, str(described), call.causal, call.scale)
         return self.cudnn.run(key, make, dtype, {uid: handle.data_ptr for uid, handle in handles.items()})
 

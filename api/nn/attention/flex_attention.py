@@ -229,6 +229,7 @@ def create_block_mask(
         warn_user("create_block_mask(): _compile is deprecated and has no effect", DeprecationWarning)
     high, wide = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
+    # Padding is hidden (False), so it never makes a block visible.
     padded = tt.nn.functional.pad(mask, (0, -KV_LEN % wide, 0, -Q_LEN % high))
     rows, columns = padded.shape[2] // high, padded.shape[3] // wide
     blocks = padded.reshape(*padded.shape[:2], rows, high, columns, wide).any(5).any(3)
@@ -333,6 +334,7 @@ def _attend(
     sizes = tuple(scores.shape)
     indices = _indices((sizes[0], sizes[1], sizes[2], sizes[3]), query.device)
     if score_mod is not None:
+        # The function may promote, for instance with a bias of another dtype.
         scores = score_mod(scores, *indices).to(query.dtype)
     if block_mask is not None:
         if block_mask.seq_lengths != sizes[2:]:
@@ -343,6 +345,7 @@ def _attend(
         shown = block_mask.mask_mod(*indices)
         scores = tt.where(shown, scores, scores.new_full((), -math.inf))
     lse = scores.logsumexp(-1)
+    # -inf - -inf would be NaN; less 0, the weights of such a query are 0.
     nothing = lse == -math.inf  # a query that sees nothing
     weights = (scores - tt.where(nothing, tt.zeros_like(lse), lse).unsqueeze(-1)).exp()
     return weights @ value, scores, lse

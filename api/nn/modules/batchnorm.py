@@ -98,6 +98,7 @@ class _NormBase(Module):
         version = local_metadata.get("version")
         if (version is None or version < 2) and self.track_running_stats and name not in state_dict:
             own = self.num_batches_tracked
+            # A module on meta has no number to keep, so loading starts from 0.
             known = own is not None and own.device.type != "meta"
             state_dict[name] = own if known else tt.tensor(0, dtype=tt.int64)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
@@ -109,10 +110,13 @@ class _BatchNorm(_NormBase):
         self._check_input_dim(input)
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            # In place, because the buffer may be shared with a copy or a state dict.
             self.num_batches_tracked.add_(1)
             if self.momentum is None:  # the mean over all batches
                 factor = 1.0 / float(self.num_batches_tracked)
+        # Without running statistics, evaluation too uses those of the batch.
         of_batch = self.training or (self.running_mean is None and self.running_var is None)
+        # In training, running statistics that are not tracked must not be updated.
         tracked = not self.training or self.track_running_stats
         return F.batch_norm(
             input,
@@ -230,8 +234,10 @@ class SyncBatchNorm(_BatchNorm):
 
         dims = [0, *range(2, input.dim())]
         shape = [1, -1] + [1] * (input.dim() - 2)
+        # Sums in half precision would stop growing.
         x = input.float() if input.dtype in (tt.float16, tt.bfloat16) else input
         rows = x.new_full((1,), float(input.numel() // input.shape[1]))
+        # The number of rows travels with the sums, which saves a second communication.
         sums = add(tt.cat([x.sum(dims), rows]), group=self.process_group)
         count = sums[-1].detach()
         if count.item() <= 1:
@@ -241,6 +247,7 @@ class SyncBatchNorm(_BatchNorm):
         mean = sums[:-1] / count
         centered = x - mean.view(shape)
         var = add(centered.square().sum(dims), group=self.process_group) / count
+        # The running variance is that of a sample, over n - 1; the input is normalised by the one over n.
         self._update(mean.detach(), (var * (count / (count - 1))).detach())
         result = centered * (var + self.eps).rsqrt().view(shape)
         if self.weight is not None:
@@ -273,6 +280,7 @@ class SyncBatchNorm(_BatchNorm):
                 module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
                 process_group, bias=module.bias is not None,
             )  # fmt: skip
+            # The same objects, so that an optimizer that has the parameters goes on with them.
             for name in ("weight", "bias"):
                 converted.register_parameter(name, getattr(module, name))
             for name in ("running_mean", "running_var", "num_batches_tracked"):

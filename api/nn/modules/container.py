@@ -61,6 +61,7 @@ class _Numbered(Module):
         keys = list(self._modules)
         for key in keys[index] if isinstance(index, slice) else [self._key(index)]:
             delattr(self, key)
+        # Names are positions, so those behind the gap move up.
         self._renumber(self._modules.values())
 
     def _renumber(self, modules: Iterable[Module]) -> None:
@@ -73,6 +74,7 @@ class _Numbered(Module):
         return iter(self._modules.values())
 
     def __dir__(self) -> list[str]:
+        # Numbers are no names that a program could write after a dot.
         return [name for name in super().__dir__() if not name.isdigit()]
 
     def append(self, module: Module) -> Self:
@@ -154,6 +156,7 @@ class Sequential(_Numbered):
         return self * other
 
     def __imul__(self, other: int) -> Self:
+        # A copy, because `extend` lengthens what is iterated.
         modules = list(self)
         for _ in range(self._times(other) - 1):
             self.extend(modules)

@@ -149,6 +149,8 @@ class RNNBase(Module):
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.proj_size = proj_size
+        # Registered in the order of PyTorch's state dicts, which is the order in which the operators take
+        # them.
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             for suffix in ("", "_reverse")[: 2 if bidirectional else 1]:
@@ -175,6 +177,7 @@ class RNNBase(Module):
         return shapes
 
     @property
+    # Looked up in each call, because `to`, `load_state_dict` or a parametrization may exchange them.
     def _flat_weights(self) -> list[Any]:
         return [getattr(self, name) for name in self._flat_weights_names]
 
@@ -197,6 +200,7 @@ class RNNBase(Module):
     def check_input(self, input: tt.Tensor, batch_sizes: tt.Tensor | None) -> None:
         """Raise unless the input has the layer's dtype, dimensions and features."""
         weight = getattr(self, self._flat_weights_names[0])
+        # Autocast converts both later.
         if input.dtype != weight.dtype and not tt.is_autocast_enabled(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
@@ -215,6 +219,7 @@ class RNNBase(Module):
     ) -> tuple[int, int, int]:
         """Return the shape of the hidden states for an input."""
         dim = 0 if self.batch_first else 1
+        # The first step of a packed sequence has all sequences, so its size is that of the batch.
         batch = input.shape[dim] if batch_sizes is None else int(batch_sizes[0].item())
         directions = 2 if self.bidirectional else 1
         return self.num_layers * directions, batch, self.proj_size or self.hidden_size
@@ -290,6 +295,7 @@ class RNNBase(Module):
         if isinstance(input, PackedSequence):
             data, batch_sizes, order, back = input
             self.check_input(data, batch_sizes)
+            # The sequences are sorted by length, and the states must follow them.
             hx = self._first_state(data, batch_sizes) if hx is None else self.permute_hidden(hx, order)
             self.check_forward_args(data, hx, batch_sizes)
             output, last = self._run(data, batch_sizes, hx, self._flat_weights, *options)
@@ -354,6 +360,7 @@ class RNN(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        # Only RNN has the nonlinearity between num_layers and bias, so it leaves the positions of the base.
         if len(args) > 3:
             nonlinearity = args[3]
             args = args[:3] + args[4:]

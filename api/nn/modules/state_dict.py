@@ -73,6 +73,7 @@ def collect_state(
         destination = OrderedDict()
         destination._metadata = OrderedDict()
     metadata = {"version": module._version}
+    # A destination of the program may be a plain dict, which has no place for versions.
     if hasattr(destination, "_metadata"):
         destination._metadata[prefix[:-1]] = metadata
     hooked = module._may_have_hooks
@@ -86,6 +87,7 @@ def collect_state(
     if hooked:
         for hook in module._state_dict_hooks.values():
             result = hook(module, destination, prefix, metadata)
+            # Hooks of the private method may replace the dict, which older programs rely on.
             if getattr(hook, "_from_public_api", False):
                 if result is not None:
                     raise RuntimeError("state_dict post-hook must return None")
@@ -139,6 +141,7 @@ def load_own(
     elif strict and extra_key in state_dict:
         unexpected_keys.append(extra_key)
     if strict:
+        # Names below a submodule are its own affair: only the first part is compared here.
         for key in state_dict:
             if key.startswith(prefix) and key != extra_key:
                 name, *below = key[len(prefix) :].split(".", 1)

@@ -163,8 +163,10 @@ class DistributedDataParallel(Module, Joinable):
         self.require_backward_grad_sync = True
         self.require_forward_param_sync = True
         self.bucket_bytes_cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * _MEGABYTE)
+        # A small first bucket is full early in backward, so that communication starts early.
         first = min(_MEGABYTE, self.bucket_bytes_cap) if bucket_cap_mb is None else self.bucket_bytes_cap
         if init_sync:
+            # Compared first: sending tensors of other shapes would hang or mix them up.
             self._verify_parameters()
             self._send_state(0)
         self.reducer = Reducer(
@@ -234,11 +236,14 @@ class DistributedDataParallel(Module, Joinable):
         self._set_divisor(work)
         self._send_buffers()
         if self._join_config.enable:
+            # Ranks whose batches are used up answer each collective, so all must call the same ones in the
+            # same order.
             self._all_require_sync(syncs)
         if self.device_ids:
             inputs, kwargs = _moved((inputs, kwargs), self.device_ids[0])
         outputs = self.module(*inputs, **kwargs)
         if syncs:
+            # As in PyTorch, buffers are not sent in the forward that follows a pass without reduction.
             self.require_forward_param_sync = True
             self.reducer.prepare(outputs)
         else:
@@ -390,6 +395,7 @@ class _DDPJoinHook(JoinHook):
     def main_hook(self) -> None:
         """Take part with gradients of zero."""
         parallel = self._parallel
+        # The collectives of `forward`, in its order.
         parallel._send_buffers()
         if parallel._all_require_sync(False):
             parallel.reducer.answer()
@@ -398,6 +404,7 @@ class _DDPJoinHook(JoinHook):
         """Take the state of a rank that was among the last."""
         parallel = self._parallel
         rank = ranks.get_rank(parallel.process_group)
+        # Several ranks may be last; the maximum makes all agree on one.
         candidate = tt.tensor([rank if is_last_joiner else -1], dtype=tt.int64, device=parallel.device)
         collectives.all_reduce(candidate, op=tt.distributed.ReduceOp.MAX, group=parallel.process_group)
         parallel._send_state(int(candidate.item()))

@@ -23,6 +23,7 @@ __all__ = [
     "type_before_parametrizations",
 ]
 
+# A count, since blocks may be nested; the outermost one empties the cache.
 _cache_enabled = 0
 _cache: dict[tuple[int, str], tt.Tensor] = {}
 
@@ -112,6 +113,7 @@ class ParametrizationList(ModuleList):
         dtype, shape, device = original.dtype, original.shape, original.device
         new: Any = original
         with tt.no_grad():
+            # The last parametrization is inverted first.
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
                     with suppress(NotImplementedError):  # it begins with the tensor as it is
@@ -128,6 +130,7 @@ class ParametrizationList(ModuleList):
                 raise ValueError(
                     f"'right_inverse' may not change the device\n  it was {device}, and is {new.device}"
                 )
+            # The tensor object stays, so that an optimizer that has it goes on with it.
             _set(original, new)
             _register(self, "original", original)
         else:
@@ -140,6 +143,7 @@ class ParametrizationList(ModuleList):
                 if isinstance(original, Parameter):
                     part = Parameter(part, original.requires_grad)
                 _register(self, f"original{index}", part.requires_grad_(original.requires_grad))
+        # Only now: the module computes from the originals that were just registered.
         if not unsafe:
             _check("a parametrization", self(), dtype, shape)
 
@@ -195,6 +199,7 @@ def _inject_new_class(module: Module) -> None:
     """Make a class for this module alone, which takes the properties."""
     kind = type(module)
 
+    # copy.deepcopy would call `__getstate__`, which refuses.
     def deepcopy(self: Module, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
             memo[id(self)] = replica = self.__new__(type(self))
@@ -207,6 +212,7 @@ def _inject_new_class(module: Module) -> None:
     members: dict[str, Any] = {"__getstate__": getstate, "__module__": kind.__module__}
     if not hasattr(kind, "__deepcopy__"):
         members["__deepcopy__"] = deepcopy
+    # Properties belong to classes, so each parametrized module needs a class of its own.
     module.__class__ = type(f"Parametrized{kind.__name__}", (kind,), members)
 
 
@@ -286,6 +292,7 @@ def register_parametrization(
         owner.parametrizations[tensor_name].unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
         parametrizations = ParametrizationList([parametrization], getattr(owner, tensor_name), unsafe=unsafe)
+        # The original is registered again below `parametrizations`; its own name is left to the property.
         delattr(module, tensor_name)
         if not is_parametrized(module):
             _inject_new_class(module)
@@ -347,6 +354,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
             "leave_parametrized=False needs one original tensor, and this parametrization has "
             f"{computation.ntensors} of them"
         )
+    # The property is the class's, and would hide the parameter that is registered next.
     delattr(type(module), tensor_name)
     del owner.parametrizations[tensor_name]
     _register(module, tensor_name, original)

@@ -209,6 +209,7 @@ def pack_padded_sequence(
         sizes, order = tt.sort(sizes, descending=True)
         order = order.to(input.device)
         input = input.index_select(0 if batch_first else 1, order)
+    # The kernel reads lengths where the data is; batch sizes are numbers that the host loops over.
     data, batch_sizes = tt.ops._pack_padded_sequence(input, sizes.to(input.device), batch_first)
     return PackedSequence(data, batch_sizes.cpu(), order, None)
 
@@ -310,6 +311,7 @@ def pad_sequence(
                 f"{[list(r.shape) for r in rows]}"
             )
     longest = max(len(row) for row in rows)
+    # F.pad counts dimensions from the last: those behind the length come first.
     gaps = [0] * (2 * len(rest))
 
     def padded(row: tt.Tensor) -> tt.Tensor:

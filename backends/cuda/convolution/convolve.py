@@ -99,6 +99,7 @@ class Geometry:
 def each_alone(geometry: Geometry, product: str) -> bool:
     """Return whether each element of the result gets a thread (or a block, of filters) of its own."""
     few = min(geometry.rows(product), geometry.columns(product)) < FEW
+    # Grids have at most 65,535 blocks in the dimensions of rows and groups.
     return few or geometry.groups > SLICES or -(-geometry.rows(product) // LARGE[0]) > SLICES
 
 
@@ -180,6 +181,7 @@ class OwnKernels:
             if parts == 1
             else self.backend.empty((parts, *w.shape), w.dtype if sums == dtype else "float32")
         )
+        # Parts keep the dtype of the sums, so that only the total is rounded.
         result = dtype if parts == 1 else sums
         kernel = PROGRAM.kernel(f"convolution_weights<{dtype}, {result}, {tile}, {part}, {deep}>")
         grid = (-(-columns // tile), -(-rows // tile), geometry.groups * parts)
@@ -228,6 +230,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
 
     def asked(self, product: str, handles: dict[int, StridedHandle], geometry: Geometry) -> bool:
         """Run a product with cuDNN; tensor 3 is the result, tensor 4 a bias.  Return whether cuDNN supports it."""
+        # cuDNN takes no tensors without elements.
         if any(0 in handle.shape for handle in handles.values()):
             return False
         dtype = handles[3].dtype.name
@@ -236,6 +239,8 @@ class CudnnKernels(OverCudnn, OwnKernels):
         dims = handles[3].ndim - 2
         hop, pad, gap = (list(values[-dims:]) for values in (geometry.hop, geometry.pad, geometry.gap))
         notes: tuple[str, ...] = ()
+        # Engines with these notes are excluded: rounding to half precision always, TF32 unless it is
+        # allowed.
         if dtype == "float32":
             notes += (
                 ("DOWN_CONVERT_INPUTS",) if settings.allow_tf32 else ("DOWN_CONVERT_INPUTS", "TENSOR_CORE")
@@ -258,6 +263,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
             operands = dict(zip(names, (tensors[1], tensors[2]), strict=True))
             output = operation(**operands, pre_padding=pad, post_padding=pad, stride=hop, dilation=gap)
             if 4 in tensors:
+                # `described` is in the order of the numbers, so position 2 is the result, tensor 3.
                 output.set_dim(list(described[2][1]))
                 output = graph.bias(input=output, bias=tensors[4])
             output.set_output(True).set_uid(3).set_data_type(kind)
@@ -274,6 +280,7 @@ def channels_last(handle: StridedHandle) -> bool:
     if handle.ndim < 4 or handle.is_contiguous:
         return False
     expected = 1
+    # From the innermost dimension outwards, each stride is the number of elements inside.
     for dim in (1, *range(handle.ndim - 1, 1, -1), 0):
         if handle.shape[dim] != 1 and handle.strides[dim] != expected:
             return False
@@ -331,6 +338,7 @@ def _written(
     kernels: OwnKernels, product: str, one: StridedHandle, two: StridedHandle, bias: StridedHandle | None,
     shape: Sizes, geometry: Geometry,
 ) -> StridedHandle:  # fmt: skip
+    # tt's own kernels write row-major results only.
     last = isinstance(kernels, CudnnKernels)
     result = _result(kernels.backend, one, shape) if last else kernels.backend.empty(shape, one.dtype)
     kernels.product(product, one, two, bias, result, geometry)

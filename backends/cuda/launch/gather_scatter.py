@@ -274,6 +274,7 @@ def places_along(self: StridedHandle, axis: int, index: StridedHandle) -> tuple[
 def bytes_of(value: Scalar, dtype: np.dtype[Any]) -> bytes:
     """Return a number as an element of a dtype."""
     number = fitted_number(value, from_numpy_dtype(dtype))
+    # Packing takes a fraction of NumPy's time; beyond 1e38 it would raise where a cast gives infinity.
     if type(number) is float and dtype.kind == "f" and dtype.itemsize > 2 and -1e38 < number < 1e38:
         return _FLOATS[dtype.itemsize].pack(number)
     return np.asarray(number).astype(dtype).tobytes()
@@ -281,6 +282,7 @@ def bytes_of(value: Scalar, dtype: np.dtype[Any]) -> bytes:
 
 def _alignment(one: int, other: int) -> int:
     """Return which of 1, 2, 4, 8 and 16 both addresses are multiples of."""
+    # The lowest bit that is set in either address, at most 16.
     joined = one | other | 16
     return joined & -joined
 
@@ -310,6 +312,8 @@ class Mover:
     def pointed(self, indices: Sequence[Index] = (), value: bytes = b"") -> bytes:
         """Return the addresses of a call; without index arrays no fault can be found."""
         if not indices:
+            # Most copies have no indices and need no record, whose memory would be allocated at the first
+            # use.
             return pointed(0, (), value)
         return pointed(self.backend.failures.address, [handle.data_ptr for handle, _ in indices], value)
 
@@ -368,6 +372,7 @@ class Mover:
         """Return the places that indices name as a vector of int64; -1 where one is out of range or is skipped."""
         out = self.empty(sizes, np.dtype(np.int64))
         if 0 not in sizes:
+            # No elements are moved, so units do not matter.
             plan = make_plan(
                 sizes,
                 base,
@@ -443,6 +448,7 @@ class Mover:
         """Return a copy of matrices with zeros on one side of a diagonal."""
         out = self.empty(self_.shape, self_.dtype)
         if 0 not in out.shape:
+            # Rows and columns stay apart from other dimensions, because the kernel compares their numbers.
             plan = make_plan(out.shape, self_.strides, out.strides, (), self_.dtype.itemsize, kept=2)
             name = f"copy_triangle<{plan.unit}, {plan.integer}>"
             self._launch(name, plan, (out, self_, plan.layout, pointed(0), diagonal, int(upper)))
@@ -453,6 +459,7 @@ class Mover:
         out = self.empty(self_.shape, self_.dtype)
         if 0 not in out.shape:
             along = (Indexed(shifts, 0, 0, 0, False),)
+            # Each dimension has a shift of its own, so none are joined.
             plan = make_plan(
                 out.shape, self_.strides, out.strides, along, self_.dtype.itemsize, kept=out.ndim
             )

@@ -200,6 +200,7 @@ def _plan(
     kept = [(shape[d], strides[d]) for d in range(len(shape)) if d not in gone]
     reduced = [(shape[d], strides[d]) for d in range(len(shape)) if d in gone]
     lines, count = prod(size for size, _ in kept), prod(size for size, _ in reduced)
+    # Lines without elements still need a launch, which writes what the operation gives for none.
     if not lines or not count:
         walk = (lines, lines, 0, 0, 0, 0, 0, 0, 1)
         grid = min(-(-lines // tuning.threads), 2**31 - 1)
@@ -218,6 +219,7 @@ def _plan(
     outer, inner = collapsed(kept), collapsed(reduced)
     if len(outer) > 2 or len(inner) > 2:
         return None
+    # Kernels take exactly two dimensions; missing ones have one element.
     line_outer, line_inner = ((1, 0), (1, 0), *outer)[-2:]
     across_outer, across_inner = ((1, 0), (1, 0), *inner)[-2:]
     index = index_type(max(lines, count))
@@ -226,6 +228,7 @@ def _plan(
         name, tasks, parts = _columns(line_outer[0], line_inner[0], count, index, tuning)
     else:
         steps = (line_outer[1], line_inner[1], across_outer[1])
+        # Wide loads need neighbours in memory, and rows that all begin at a multiple of the load.
         whole = across_outer[0] == 1 or across_inner[0] % lanes == 0
         vectors = across_inner[1] == 1 and whole and all(step % lanes == 0 for step in steps)
         name, tasks, parts = _rows(lines, count, lanes if vectors else 1, index, tuning)
@@ -239,9 +242,11 @@ def _rows(lines: int, count: int, lanes: int, index: str, tuning: Tuning) -> tup
     threads = tuning.threads
     if count <= _SHORT or (count <= 8 * _SHORT and lines >= _MANY * tuning.blocks):
         lanes = lanes if count % lanes == 0 else 1
+        # The fewer elements a line has, the fewer lanes share it, so that none is idle.
         group = 1 if count <= 4 * lanes else 8 if count <= 64 * lanes else 32
         name = f"reduce_groups<{{}}, {group}, {lanes}, {index}, {threads}>"
         return name, -(-lines * group // threads), 1
+    # As many parts as fill the GPU, but each thread gets at least four loads.
     parts = max(1, min(tuning.blocks // lines, -(-count // (threads * lanes * 4))))
     return f"reduce_rows<{{}}, {lanes}, {index}, {threads}>", lines * parts, parts
 
@@ -312,6 +317,8 @@ class Walker:
         backend, first = self.backend, inputs[0]
         plan = self._planned(inputs, dims, keepdim, ordered)
         if plan is None:
+            # With the reduced dimensions last in a copy, each side joins to one dimension, so the second
+            # try has a plan.
             shape = tuple(
                 1 if d in dims else n for d, n in enumerate(first.shape) if keepdim or d not in dims
             )
@@ -330,6 +337,7 @@ class Walker:
             kernel(backend, (plan.grid,), block, (first, second, extra, *outputs, partial, fact, plan.walk))
             if partial is not None:
                 kernel = self.program.kernel(f"reduce_parts<{operation}, {self.tuning.threads}>")
+                # A warp combines the parts of a line.
                 grid = min(-(-plan.lines * 32 // self.tuning.threads), 2**31 - 1)
                 kernel(backend, (grid,), block, (partial, extra, *outputs, fact, plan.walk))
         return tuple(outputs)
@@ -361,6 +369,7 @@ def line_width(count: int, lanes: int, tuning: Tuning) -> tuple[int, int, int]:
     ((32, 1, 8), (256, 8, 1))
     """
     for width in (32, tuning.threads):
+        # Powers of two, so that few variants are compiled.
         packs = 1
         while packs * width * lanes < count:
             packs *= 2

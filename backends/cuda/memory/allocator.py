@@ -167,11 +167,14 @@ class Allocator:
         OutOfMemoryError
             When there is not as much, also after all that is not in use was given back.
         """
+        # The pool has no blocks of nothing; the address 0 also tells `__del__` that there is nothing to
+        # free.
         if not nbytes:
             return Allocation(self, None, 0, 0, self.cupy.cuda.get_device_id(), 0)
         if self._waiting:
             self.collect()
         malloc = self._malloc
+        # The thread's own attribute is looked up only while some thread captures.
         if self._captures:
             malloc = getattr(self._private, "malloc", malloc)
         try:
@@ -195,8 +198,10 @@ class Allocator:
             raise error
         ledger = self.ledgers[self.cupy.cuda.get_device_id()]
         ledger.alloc_retries += 1
+        # Waiting for an event would break the capture.
         if not self._captures:
             self.collect(wait=True)
+        # Tensors in reference cycles hold memory until the collector runs.
         gc.collect()
         self.empty_cache()
         try:
@@ -229,6 +234,7 @@ class Allocator:
         if streams is None:
             return  # the pool has it back when `_pooled` dies with the allocation
         kept = (allocation._pooled, ledger, allocation.ptr)
+        # An event that is recorded now would become part of the graph, so it is recorded after the capture.
         if self._captures:
             self._after_capture.append((streams, *kept))
         else:
@@ -245,9 +251,11 @@ class Allocator:
 
     def collect(self, wait: bool = False) -> None:
         """Give back what streams are done with; `wait`: let the host wait for all of them."""
+        # Not reentrant: the collector can run a second call within the first, in the same thread.
         if not self._collecting.acquire(blocking=False):
             return  # another thread is at it
         try:
+            # As many turns as there are entries at first: those that are not done go to the end again.
             for _ in range(len(self._waiting)):
                 events, pooled, ledger, ptr = self._waiting.popleft()
                 if wait:
@@ -258,6 +266,7 @@ class Allocator:
                     self._waiting.append((events, pooled, ledger, ptr))
                     continue
                 ledger.released(ptr)
+                # The last reference: the block is the pool's again before the next turn.
                 del pooled
         finally:
             self._collecting.release()

@@ -66,6 +66,7 @@ class Transfers:
             self.captured.append(ends)
             return
         pending = self._pending
+        # Streams overtake each other, but an entry that waits behind another is only kept longer.
         while pending and pending[0][0].done:
             pending.popleft()
         cuda = self.backend.library().cuda
@@ -102,6 +103,7 @@ class Transfers:
         """Return an array of page-locked memory with any content."""
         dtype = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        # CUDA allocates no empty memory.
         memory = self.backend.library().cuda.alloc_pinned_memory(max(size, 1))
         return np.ndarray(shape, dtype, memory)
 
@@ -121,6 +123,7 @@ class Transfers:
         self, array: np.ndarray[Any, Any], index: int, non_blocking: bool = False
     ) -> StridedHandle:
         """Return a handle on a device with the elements of an array of the host, in its order in memory."""
+        # A tensor's strides are whole and not negative, so such arrays are copied in row-major order.
         if any(stride % array.itemsize or stride < 0 for stride in array.strides):
             return self.upload(array, index, non_blocking)
         kept = _kept_strides(
@@ -134,6 +137,7 @@ class Transfers:
         if not array.size:
             return
         pinned = self.is_pinned(array.ctypes.data)
+        # The copy is ordinary memory, which CUDA has read when the call returns, so it may die then.
         if not array.flags.c_contiguous:
             array, pinned = np.ascontiguousarray(array), False
         cuda = self.backend.library().cuda
@@ -226,6 +230,7 @@ class Transfers:
         """Let one device read the other's memory directly, where they can."""
         if (home, index) in self._peers:
             return
+        # Noted before the attempt: what CUDA refuses once, it refuses always.
         self._peers.add((home, index))
         runtime = self.backend.library().cuda.runtime
         if runtime.deviceCanAccessPeer(home, index):

@@ -173,6 +173,7 @@ class _Norms:
         for value in given:
             if value is not None and value.shape != lines.weights:
                 raise ValueError("a parameter that does not fit, which the shape rule refuses")
+        # Mixed precision has half inputs and float32 parameters: all parameters then go in float32.
         same = all(value is None or value.dtype == input.dtype for value in given)
         dtype = input.dtype if same else wide(input.dtype)
         parameters: list[Any] = [name_of(dtype)]
@@ -186,6 +187,7 @@ class _Norms:
         self, lines: _Lines, dtype: str, parameter: str, centred: bool, lanes: int
     ) -> tuple[str, int]:
         """Return the arguments of a kernel over lines, and its blocks."""
+        # Otherwise the second line would begin in the midst of a 16-byte load.
         lanes = lanes if lines.count % lanes == 0 else 1
         width, packs, together = line_width(lines.count, lanes, self.tuning)
         flags = ", ".join(str(flag).lower() for flag in (centred, lines.channels > 0))
@@ -237,6 +239,7 @@ class _Norms:
         weights = backend.empty(lines.weights, dtype)
         biases = backend.empty(lines.weights, dtype) if centred else None
         count = prod(lines.weights)
+        # A warp of 32 threads adds the parts of one weight.
         PROGRAM.kernel(f"norm_weight_parts<{name_of(dtype)}, {threads}>")(
             backend, (-(-count * 32 // threads),), (threads,), (sums, weights, biases, count, parts)
         )
@@ -360,6 +363,7 @@ class _Norms:
         lanes = 16 // first.dtype.itemsize if aligned(*inputs) else 1
         return (
             first.shape[1],
+            # With channels last, neighbours in memory belong to different channels.
             inner if first.is_contiguous else 1,
             count,
             lanes if count % lanes == 0 else 1,

@@ -80,6 +80,7 @@ class Pointwise:
         half: Literal["float32", "native", "same"] = "same",
     ) -> None:
         """Add a function that returns a new handle, or writes into one more argument."""
+        # One function serves both forms: `run` allocates when no `out` is given.
         for form in ("functional", "out"):
             self.table.kernel(
                 op, function, dtypes=dtypes, takes=takes, half=half, priority=1, form=form
@@ -168,6 +169,7 @@ def _arithmetic(pointwise: Pointwise) -> None:
             out: StridedHandle | None = None,
         ) -> StridedHandle:
             kind = self.dtype.kind
+            # True equals 1, but is refused unless the tensors are bools.
             if alpha == 1 and not isinstance(alpha, bool):
                 return pointwise.two(functor, self, other, (), None, out)
             check_alpha(op, kind in "iu", kind == "b", kind == "c", alpha)
@@ -200,6 +202,7 @@ def _arithmetic(pointwise: Pointwise) -> None:
     def power(
         self: StridedHandle, exponent: StridedHandle | Scalar, out: StridedHandle | None = None
     ) -> StridedHandle:
+        # Squares are the most frequent powers, and a product is exact to the last digit.
         if not isinstance(exponent, StridedHandle) and exponent == 2 and not isinstance(exponent, bool):
             return pointwise.one("Square", self, (), None, out)
         return pointwise.two("Pow", self, exponent, (), None, out)
@@ -232,6 +235,8 @@ def _functions(pointwise: Pointwise) -> None:
     def round_digits(self: StridedHandle, decimals: int, out: StridedHandle | None = None) -> StridedHandle:
         if decimals == 0:
             return pointwise.one("Round", self, (), None, out)
+        # The power is passed with a positive exponent, which is exact, and the kernel multiplies or
+        # divides.
         return pointwise.one("RoundDigits", self, (10.0 ** abs(decimals), decimals > 0), None, out)
 
     pointwise.serve("round", ("self", "decimals"), round_digits, FLOATING)
@@ -299,6 +304,7 @@ def _selection(pointwise: Pointwise) -> None:
         if len(operands) == 2:
             return run(backend, "Where", [condition, self, other], dtype, (), out)
         if not operands:
+            # The kernel takes at most one number, so two of them become tensors without dimensions.
             both = [fill(backend, backend.empty((), dtype), value) for value in (self, other)]
             return run(backend, "Where", [condition, *both], dtype, (), out)
         functor, number = ("WhereRight", other) if operands[0] is self else ("WhereLeft", self)

@@ -176,6 +176,7 @@ class Failures:
         if words is None or not words[0]:
             return
         what, index, dim, size = (int(word) for word in words[1:])
+        # Reset before raising: the next call starts without a fault.
         words[:] = 0
         op = list(KINDS)[what]
         error = KINDS[op](op, index, dim, size)

@@ -91,6 +91,7 @@ def _graphed(
             results = outputs()
             output_grads = [tt.zeros_like(result) for result in results]
             gradients(results, output_grads)
+        # Results that die during the capture would free memory outside of the graph's pool.
         del results
     forward, backward = CUDAGraph(), CUDAGraph()
     with graph(forward, pool=pool):

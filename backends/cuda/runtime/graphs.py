@@ -76,6 +76,8 @@ class _Capturing(Mode):
             before = self._numbers.taken(generator)
             result = self._call(overload, args)
             after = self._numbers.taken(generator)
+            # The generator advanced by more than tt's kernels took from the graph's state: the rest is
+            # fixed in the launches.
             if (after[0] - before[0]) % 2**64 != after[1] - before[1]:
                 raise errors.DeviceError(
                     f"{overload.name}(): these random numbers cannot be captured in a CUDA graph: each replay would "
@@ -195,6 +197,7 @@ class CUDAGraph:
             raise errors.DeviceError("capture_end(): no capture is running\n  try: graph.capture_begin()")
         cuda, stream = backend(), self._stream
         mode, self._mode, self._stream = self._mode, None, None
+        # First, so that what ends the capture does not pass through the mode.
         mode.__exit__(None, None, None)
         try:
             try:
@@ -303,9 +306,12 @@ class graph:  # noqa: N801 - PyTorch's name
 
         if self.capture_stream is None:
             self.capture_stream = tt.cuda.Stream()
+        # As in PyTorch: memory that can be freed is freed before, because during the capture it could not
+        # be.
         tt.cuda.synchronize()
         gc.collect()
         tt.cuda.empty_cache()
+        # If the capture cannot begin, the former stream is restored here; else `__exit__` does it.
         with contextlib.ExitStack() as stack:
             stack.enter_context(tt.cuda.stream(self.capture_stream))
             self.cuda_graph.capture_begin(*self._options)
