@@ -128,6 +128,7 @@ def batch_norm_update_stats(
     count = input.numel() // max(1, input.shape[1])
     with tt.no_grad():
         _moved(running_mean, mean, momentum)
+        # As in PyTorch, the variance of one element is not a number.
         _moved(running_var, var * (count / (count - 1) if count > 1 else float("nan")), momentum)
     return mean, var
 
@@ -223,6 +224,7 @@ def batch_norm_gather_stats_with_counts(
     total = weights.sum()
     combined = (mean * weights).sum(0) / total
     within = invstd.square().reciprocal() - eps
+    # The variance of the union is the mean variance within the parts plus that of their means.
     squares = ((within + (mean - combined).square()) * weights).sum(0)
     with tt.no_grad():
         _moved(running_mean, combined, momentum)
@@ -355,6 +357,7 @@ def batch_norm_backward_elemt(
     """
     _dims("batch_norm_backward_elemt", input)
     share = 1 / count.sum().to(sum_dy.dtype)
+    # The mean and the variance depend on each element: their parts of the gradient are taken off.
     slope = _channels(sum_dy_xmu * invstd.square() * share, input)
     centred = _wide(grad_out) - _channels(sum_dy * share, input)
     centred = centred - (_wide(input) - _channels(mean, input)) * slope

@@ -50,10 +50,12 @@ def choose_parameters(
     if centred:
         half = (last - first) // 2
         largest = max(abs(low / -(half + 1)), abs(high / half))
+        # PyTorch rounds these bounds to single precision, and the zero point depends on it.
         low, high = float(np.float32(-largest * (half + 1))), float(np.float32(largest * half))
     scale = (high - low) / (last - first)
     with np.errstate(divide="ignore", over="ignore"):
         inverse = np.float32(1) / np.float32(scale)
+        # PyTorch's value for a range of nothing but zeros.
         if np.isinf(inverse):
             scale = 0.1
     if scale < SMALLEST:
@@ -110,6 +112,7 @@ def quantize_per_tensor_dynamic(input: tt.Tensor, dtype: tt.dtype, reduce_range:
         raise DtypeError(f"{name}(): dtype {dtype} is not supported\n  try: tt.quint8 or tt.qint8")
     if not input.numel():
         raise ElementCountError(f"{name}(): a tensor without elements has no smallest and largest number")
+    # With seven bits, instructions that add two products in 16 bits cannot overflow.
     first, last = (limit // 2 for limit in _LIMITS[dtype]) if reduce_range else _LIMITS[dtype]
     scale, point = choose_parameters(input.min().item(), input.max().item(), first, last)
     return tt.quantize_per_tensor(input, scale, point, dtype)
@@ -121,6 +124,7 @@ def quantize_per_tensor_dynamic(input: tt.Tensor, dtype: tt.dtype, reduce_range:
 def _loss(x: np.ndarray[Any, Any], low: np.float32, high: np.float32, bits: int) -> np.float32:
     """Return the root of the sum of squared errors of numbers that are rounded within a range."""
     with np.errstate(over="ignore", invalid="ignore"):  # beyond the range of half precision no number is near
+        # The rows of PyTorch's quantized embeddings store offset and scale in half precision.
         low = np.float32(np.float16(low))
         span, last = np.float32(high - low), np.float32(2**bits - 1)
         scale = np.float32(1) if span == 0 else np.float32(np.float16(span / last))
@@ -182,6 +186,7 @@ def choose_qparams_optimized(
         right = _loss(x, current_low, current_high - step, bit_width)
         if current < left and current < right and current < best:
             best, low, high = current, current_low, current_high
+        # Greedy: the end whose step costs less moves inwards.
         if left < right:
             current_low, current = current_low + step, left
         else:

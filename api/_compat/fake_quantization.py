@@ -27,10 +27,12 @@ class _Rounded(tt.autograd.Function):
         late: bool,
     ) -> Any:
         wide = x.float() if x.dtype in (tt.float16, tt.bfloat16) else x
+        # Multiplied by the inverse, as in PyTorch: a division would round some halves differently.
         steps = wide * (1 / scale)
         # Whole zero points are added after rounding, so that halves are rounded as without one.
         level = tt.round(steps + zero_point) if late else tt.round(steps) + zero_point
         ctx.save_for_backward((level >= limits[0]) & (level <= limits[1]))
+        # fmax and fmin drop NaN, so it becomes the lower limit, as in PyTorch.
         held = tt.fmin(tt.fmax(level, tt.tensor(float(limits[0]))), tt.tensor(float(limits[1])))
         if not scale.ndim:
             held = held.float()  # PyTorch multiplies by the scale of a whole tensor in single precision

@@ -105,6 +105,7 @@ def _unsafe_masked_index(self: tt.Tensor, mask: tt.Tensor, indices: Sequence[Any
         return self.new_full(
             tt.broadcast_shapes(*(i.shape for i in indices if i is not None), mask.shape), fill
         )
+    # Any index is brought into the tensor first; what it reads there is hidden by the mask.
     return self[_clamped(self, indices)].masked_fill(~mask, fill)
 
 
@@ -193,6 +194,7 @@ def _chunk_cat(
     parts = []
     for tensor in tensors:
         shape = tuple(tensor.shape)
+        # Rounded up, as `chunk` does; the last chunk is padded.
         steps = -(-shape[axis] // num_chunks)
         missing = steps * num_chunks - shape[axis]
         whole = ops.cat([tensor, tensor.new_zeros((*shape[:axis], missing, *shape[axis + 1 :]))], axis)

@@ -86,6 +86,7 @@ def embedding_renorm_(input: tt.Tensor, indices: tt.Tensor, max_norm: float, nor
     if input.ndim != 2:
         raise ShapeError(f"embedding_renorm_(): the table is a matrix, not of the shape {list(input.shape)}")
     with tt.no_grad():
+        # Once each: a row that is named twice must not be scaled twice.
         rows = tt.unique(indices.reshape(-1))
         selected = input.index_select(0, rows)
         norms = tt.linalg.vector_norm(selected, norm_type, 1, keepdim=True)

@@ -383,6 +383,8 @@ def multi_head_attention_forward(
 
     heads = batch * num_heads
     masks = _Masks(attn_mask, key_padding_mask, length, key.shape[0], heads)
+    # The fast operator makes the causal mask itself. With a mask of keys, or for weights, the given one is
+    # needed.
     is_causal = is_causal and key_padding_mask is None and not need_weights
     if is_causal:
         masks.pairs = None
@@ -407,6 +409,7 @@ def multi_head_attention_forward(
 
     mask, dropout, attention = masks.merged(query, num_heads), dropout_p if training else 0.0, None
     if need_weights:
+        # The queries are scaled, of which there are fewer numbers than scores.
         scores = ops.bmm(q * math.sqrt(1.0 / size), ops.transpose(k, 1, 2))
         scores = ops.reshape(scores, (batch, num_heads, length, source))
         attention = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)

@@ -81,6 +81,7 @@ class UninitializedTensorMixin:
                 f"{getattr(func, '__name__', func)} of an uninitialized parameter or buffer: it has no shape yet\n"
                 "  try: call the module once with an input, which decides the shape"
             )
+        # Without this guard the call would come here again.
         with DisableTTFunction():
             return func(*args, **(kwargs or {}))
 

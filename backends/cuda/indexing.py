@@ -126,6 +126,7 @@ def choose(mover: Mover, self: StridedHandle, indices: Sequence[StridedHandle | 
     behind = [d for d in kept if d >= before]
     shape = (*(self.shape[d] for d in ahead), *common, *(self.shape[d] for d in behind))
     base = (*(self.strides[d] for d in ahead), *(0,) * len(common), *(self.strides[d] for d in behind))
+    # The result has elements, and there are none to read.
     if 0 not in shape and any(self.shape[d] == 0 for d in indexed):
         raise IndexError("an index into nothing")
     pairs = []
@@ -241,6 +242,7 @@ def _places(table: KernelTable, combiner: Combiner) -> None:
         if 0 in chosen.shape:
             return
         pairs = [
+            # Counted in rows, because whole rows are added.
             (array, i._replace(strides=i.strides[:kept], step=i.step // inner)) for array, i in chosen.indices
         ]
         base = tuple(stride // inner for stride in chosen.base[:kept])

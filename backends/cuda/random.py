@@ -39,6 +39,7 @@ RANDOM: Final = Program("random.cuh")
 PARTS: Final = {"complex64": ("float32", 2), "complex128": ("float64", 2)}
 """Complex dtypes: the dtype of their parts, and how many there are."""
 
+# The structs `Drawn` and `Affine` of sources/random.cuh.
 _DRAWN: Final = struct.Struct("@QQqQ")
 _AFFINE: Final = struct.Struct("@ddqq")
 
@@ -99,6 +100,7 @@ class Drawing:
         out = self.mover.empty(size, dtype)
         name, parts = PARTS.get(name_of(dtype), (name_of(dtype), 1))
         count = parts * _count(size)
+        # A double takes two words, so that all of its 53 bits are random.
         words = count * (2 if name == "float64" else 1)
         drawn = self.reserved(generator, words, count)
         self.launch(f"draw_uniform<{name}>", words, (out, drawn, _affine(scale, shift, parts)))
@@ -178,6 +180,7 @@ def _of_a_size(table: KernelTable, drawing: Drawing) -> None:
             limits = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
         check_integers(low, high, limits, name_of(kind) if kind.kind in "fV" else None)
         span, count = high - low, _count(size)
+        # One word suffices for a span up to 2**32; beyond, two are taken modulo the span.
         long = span > 2**32
         out = mover.empty(tuple(size), kind)
         words = 2 * count if long else count
@@ -275,6 +278,7 @@ def _by_functions(table: KernelTable, drawing: Drawing) -> None:
         if not 0 < p < 1:
             raise errors.ValueRangeError(f"geometric_(): p must be between 0 and 1, got {p}")
         whole = self.dtype.kind in "iu"
+        # Doubles count no further without gaps.
         most = float(min(int(np.iinfo(self.dtype).max), 2**53)) if whole else math.inf
         name = f"draw_by_function<{name_of(self.dtype)}, Geometric>"
         return draw(self, generator, name, math.log1p(-p), 0.0, most)
@@ -295,6 +299,7 @@ def _by_weights(table: KernelTable, drawing: Drawing) -> None:
         rows, name = prod(self.shape[:-1]), name_of(self.dtype)
         if rows:
             noted = (weights, rows, columns, failures.address, kind_of("multinomial"))
+            # A warp of 32 threads checks a row.
             RANDOM.kernel(f"check_weights<{name}>")(backend, grid_of(32 * rows), BLOCK, noted)
             failures.launched()
         out, count = mover.empty((*self.shape[:-1], num_samples), np.dtype(np.int64)), rows * num_samples

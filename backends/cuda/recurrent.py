@@ -109,6 +109,7 @@ class _Rows:
 
     def step(self, t: int, hidden: int, fresh: int = 0) -> bytes:
         """Return a step as the kernels take it; so many rows have a product of the step after it."""
+        # Packed steps have different numbers of rows: only rows that both steps have carry a state over.
         previous = t - self._next
         there = 0 <= previous < len(self.sizes)
         known = min(self.sizes[t], self.sizes[previous]) if there else 0
@@ -155,6 +156,7 @@ class _Layers:
     def _own(self, handle: StridedHandle | None, like: StridedHandle) -> StridedHandle:
         """Return a copy that may be written; zeros for None."""
         if handle is not None:
+            # The kernels of the steps write the states in place, and the argument must stay.
             return self.backend.clone(contiguous(self.backend, handle))
         return self._zeros(like.shape, like.dtype)
 
@@ -183,10 +185,12 @@ class _Layers:
         output = backend.empty((rows.count, out), x.dtype)
         kept = backend.empty((rows.count, kept_vectors * hidden), x.dtype)
         raw = None if w is None else backend.empty((hx.shape[0], hidden), x.dtype)
+        # A view, made once for all steps.
         turned = _turned(v)
         for t in rows.order:
             size, step = rows.sizes[t], rows.step(t, hidden)
             recurrent = self._times(_first(h, size), turned)
+            # With a projection the new state is a product, so `rnn_place` writes it afterwards.
             states = (h, c, output) if w is None else (None, c, None)
             self._launch(
                 f"rnn_step<{name}, {name_of(x.dtype)}>",

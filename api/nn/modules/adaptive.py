@@ -118,6 +118,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             if rows.numel():
                 scores = F.log_softmax(self.tail[i](input.index_select(0, rows)), dim=1)
                 inside = scores.gather(1, (target[rows] - start).unsqueeze(1)).squeeze(1)
+                # log p(class) = log p(cluster) + log p(class | cluster), and the first is there already.
                 output = output.index_add(0, rows, inside)
         loss = (-output).mean()
         return _ASMoutput(output if batched else output.squeeze(0), loss)
@@ -126,6 +127,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """Return the logarithms of the probabilities of classes of the head, or of the clusters of the others."""
         column = target
         for i, start in enumerate(self.cutoffs[:-1]):
+            # Classes of a cluster share one column of the head; later clusters overwrite earlier ones.
             column = tt.where(target >= start, self.shortlist_size + i, column)
         return F.log_softmax(self.head(input), dim=1).gather(1, column.unsqueeze(1)).squeeze(1)
 

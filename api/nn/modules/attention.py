@@ -124,6 +124,7 @@ class MultiheadAttention(Module):
                 init.xavier_normal_(extra)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickles of older versions of PyTorch lack it.
         state.setdefault("_qkv_same_embed_dim", True)
         super().__setstate__(state)
 
@@ -166,6 +167,7 @@ class MultiheadAttention(Module):
                 self, query, key, value, need_weights, average_attn_weights,
                 key_padding_mask=key_padding_mask, attn_mask=attn_mask, is_causal=is_causal,
             )  # fmt: skip
+        # Plain self-attention, as in an encoder without masks: the heads are views, and no batch is turned.
         if (
             not need_weights and key is query and value is query and attn_mask is None and key_padding_mask is None
             and not is_causal and self.batch_first and query.ndim == 3 and self.in_proj_weight is not None
@@ -174,6 +176,7 @@ class MultiheadAttention(Module):
             return self._attend(query, self.in_proj_weight), None
         turned = self.batch_first and query.dim() == 3
         if turned:
+            # Identity must survive the transposes: one product then serves all three projections.
             same_key, same_value = key is query, value is key
             query = query.transpose(1, 0)
             key = query if same_key else key.transpose(1, 0)

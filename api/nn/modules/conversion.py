@@ -79,6 +79,7 @@ def _target(
 def convert_members(module: Module, fn: Callable[[Any], Any], recurse: bool = True) -> None:
     """Replace each parameter, its gradient and each buffer by the result of a function for it."""
     if recurse:
+        # By method, since subclasses override `_apply`.
         for child in module.children():
             child._apply(fn)
     for name, param in module._parameters.items():
@@ -141,6 +142,7 @@ def converter(
     dims = {tt.channels_last: (4,), tt.channels_last_3d: (5,)}.get(memory_format, (4, 5))
 
     def convert(t: tt.Tensor) -> tt.Tensor:
+        # Integers, such as counts of batches, keep their dtype.
         target = dtype if t.is_floating_point() or t.is_complex() else None
         options = {} if memory_format is None or t.dim() not in dims else {"memory_format": memory_format}
         return t.to(
@@ -167,6 +169,7 @@ def reset_gradients(module: Module, set_to_none: bool) -> None:
         if set_to_none:
             param.grad = None
         else:
+            # With create_graph=True a gradient has a history, in which zeros must not be recorded.
             if grad.grad_fn is not None:
                 grad.detach_()
             else:
@@ -190,6 +193,7 @@ def replica(module: M) -> M:
     """Return a shallow copy of a module with tables of its own, for another device."""
     copy = module.__new__(type(module))
     copy.__dict__.update(module.__dict__)
+    # The parameters of a replica are results of copies, so `replicate` sets them as plain attributes.
     for table in ("_parameters", "_buffers", "_modules"):
         copy.__dict__[table] = {} if table == "_parameters" else dict(module.__dict__[table])
     copy.__dict__["_is_replica"] = True

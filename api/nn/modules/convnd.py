@@ -70,6 +70,7 @@ class _ConvNd(Module):
         self.groups = groups
         self.padding_mode = padding_mode
         self._reversed_padding_repeated_twice = self._edges()
+        # A transposed convolution has the weight of the convolution whose gradient it computes.
         first, second = in_channels, out_channels
         if not transposed:
             first, second = second, first
@@ -98,10 +99,12 @@ class _ConvNd(Module):
                 f"kernel_size has {len(self.kernel_size)} numbers for {len(self.dilation)} dimensions"
             )
         sizes = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+        # Of an odd number the larger part is at the end, as in PyTorch.
         return [part for size in reversed(sizes) for part in (size // 2, size - size // 2)]
 
     def reset_parameters(self) -> None:
         """Draw the weight and the bias."""
+        # With a = sqrt(5) the bound is 1 / sqrt(fan_in).
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             inputs = self.weight.shape[1] * math.prod(self.kernel_size)

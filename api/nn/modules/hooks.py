@@ -55,6 +55,7 @@ def add_hook(
 def _added_globally(
     table: HookTable, hook: Callable[..., Any], extras: Sequence[HookTable] = ()
 ) -> RemovableHandle:
+    # In place, because `calling` has the same list.
     GLOBAL_HOOKS[:] = [True]
     return add_hook(table, hook, extras)
 
@@ -128,6 +129,7 @@ def _backward_hooks(module: Module) -> tuple[list[Any], list[Any]]:
 def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call `forward` with the hooks of the module and those of all modules around it."""
     if not _any_global_hooks():
+        # Handles remove hooks without telling, so the first call that finds none makes calls fast again.
         GLOBAL_HOOKS.clear()
         _drop_empty_hooks(module)
         if not module._may_have_hooks:  # the last one was removed
@@ -143,6 +145,7 @@ def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
             args = backward.setup_input_hook(args)
         result = module.forward(*args, **kwargs)
         for number, hook, with_kwargs, always in _forward_hooks_in_order(module):
+            # Noted before the call: a hook that raises is not called again below.
             if always:
                 called.add(number)
             output = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
@@ -158,6 +161,7 @@ def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
         if partial:
             _hook_last_node(module, partial, args, result)
     except Exception:
+        # As in PyTorch, such hooks see a forward that raised, too, before the error goes on.
         for number, hook, with_kwargs, always in _forward_hooks_in_order(module):
             if always and number not in called:
                 try:
@@ -205,6 +209,7 @@ def _after_pre_hooks(
 
 def _forward_hooks_in_order(module: Module) -> list[tuple[int, Any, bool, bool]]:
     """Return number and function of each forward hook, whether it takes keywords and is always called."""
+    # A list, because a hook may remove itself while it runs.
     result = []
     for hooks, keywords, always in (
         (_global_forward_hooks, _global_forward_hooks_with_kwargs, _global_forward_hooks_always_called),

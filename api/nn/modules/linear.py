@@ -87,6 +87,7 @@ class Linear(Module):
 
     def reset_parameters(self) -> None:
         """Draw weight and bias from their distributions."""
+        # With a = sqrt(5) the bound is 1 / sqrt(fan_in).
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0

@@ -173,6 +173,7 @@ def missing_attribute(module: Module, name: str) -> Any:
     """Make the tables of hooks when one is first read; raise for every other name."""
     members = module.__dict__
     if name in HOOK_TABLES and "_parameters" in members:
+        # All at once: from here on the tables are found without `__getattr__`.
         for table in HOOK_TABLES:
             members.setdefault(table, OrderedDict())
         members["_may_have_hooks"] = True

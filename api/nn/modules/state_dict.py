@@ -193,6 +193,7 @@ def _load_one(module: Module, name: str, key: str, param: Any, loaded: object, a
                 setattr(module, name, loaded)
             else:
                 param.copy_(loaded)
+    # Collected rather than raised, because one message lists everything that does not fit.
     except Exception as error:
         doing = "swapping" if swaps_tensors() else "copying"
         return (
@@ -227,9 +228,11 @@ def load_tree(module: Module, state_dict: Mapping[str, Any], strict: bool, assig
     incompatible = _IncompatibleKeys([], [])
     errors: list[str] = []
     metadata = getattr(state_dict, "_metadata", None)
+    # A copy: hooks may rename and remove entries, and the caller's mapping stays.
     working: Any = OrderedDict(state_dict)
     if metadata is not None:
         working._metadata = metadata
+    # Copies of all values cost time and memory, so they are made only where loading might fail half-way.
     undo = None if _fits(module, state_dict) else _Snapshot(module)
     ties = _Ties(module) if assign else None
 
@@ -242,6 +245,7 @@ def load_tree(module: Module, state_dict: Mapping[str, Any], strict: bool, assig
             local,
             prefix,
             local_metadata,
+            # Always strict here, so that the lists are complete; the caller's `strict` decides below.
             True,
             incompatible.missing_keys,
             incompatible.unexpected_keys,
@@ -250,6 +254,8 @@ def load_tree(module: Module, state_dict: Mapping[str, Any], strict: bool, assig
         for name, child in module._modules.items():
             if child is not None:
                 path = f"{prefix}{name}."
+                # A submodule gets its own entries only: each level that compared all of them would cost a
+                # square.
                 again(again, child, {k: v for k, v in local.items() if k.startswith(path)}, path)
         if module._may_have_hooks:
             for hook in module._load_state_dict_post_hooks.values():
@@ -273,6 +279,7 @@ def load_tree(module: Module, state_dict: Mapping[str, Any], strict: bool, assig
         if errors:
             listed = "\n\t".join(errors)
             raise RuntimeError(f"Error(s) in loading state_dict for {module._get_name()}:\n\t{listed}")
+    # An interrupt by the user, too, leaves the module whole.
     except BaseException:
         if undo is not None:
             undo.restore()
@@ -328,6 +335,7 @@ class _Snapshot:
     def restore(self) -> None:
         """Put the tensors back, with their values."""
         with tt.no_grad():
+            # First the objects, as `assign` may have exchanged them, then their values.
             for table, members, values in self.saved:
                 table.clear()
                 table.update(members)
@@ -349,6 +357,7 @@ class _Ties:
                         continue
                     of_tensor = names.setdefault(id(tensor), [])
                     of_tensor.append((table, name))
+                    # Noted once, when the second name is found; the list grows with further ones.
                     if len(of_tensor) == 2:
                         self._before.append((tensor, of_tensor))
 

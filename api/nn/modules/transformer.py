@@ -270,6 +270,8 @@ class Transformer(Module):
 
 
 def _get_clones(module: Module, N: int) -> ModuleList:  # noqa: N803
+    # As in PyTorch, all copies begin with the same values; `Transformer` draws them anew, a plain encoder
+    # does not.
     return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
@@ -289,4 +291,5 @@ def _is_causal(mask: tt.Tensor | None, is_causal: bool | None, size: int) -> boo
         return bool(is_causal)
     if tuple(mask.shape) != (size, size) or mask.dtype is tt.bool:
         return False
+    # The answer waits for the device; a caller who passes is_causal avoids that.
     return bool((mask == _later(size, mask.device, mask.dtype)).all())

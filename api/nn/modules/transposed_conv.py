@@ -76,6 +76,7 @@ class _ConvTransposeNd(_ConvNd):
                 strict=True,
             )
         ]
+        # A strided convolution maps as many sizes as its stride to one; each of them is a valid result.
         most = [low + step - 1 for low, step in zip(least, self.stride, strict=True)]
         if any(not low <= size <= high for size, low, high in zip(sizes, least, most, strict=True)):
             raise ValueError(

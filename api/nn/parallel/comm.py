@@ -111,6 +111,7 @@ def reduce_add(inputs: Sequence[tt.Tensor], destination: int | tt.device | None 
                 f"reduce_add(): inputs have one shape, not {list(inputs[0].shape)} and {list(tensor.shape)}"
             )
     target = tt.device("cuda") if destination is None else accelerator(destination)
+    # A copy in any case, because the sum is made in place.
     total = inputs[0].to(target, copy=True)
     for tensor in inputs[1:]:
         total.add_(tensor.to(target, non_blocking=True))

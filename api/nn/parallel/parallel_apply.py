@@ -59,6 +59,7 @@ def parallel_apply(
         raise UnsupportedError(
             "parallel_apply(): no GPU was found, the CPU is one device\n  try: calling the modules one after the other"
         )
+    # Whether gradients are recorded is the thread's own setting.
     with_gradients = tt.is_grad_enabled()
     results: list[Any] = [None] * len(modules)
     errors: list[Exception | None] = [None] * len(modules)
@@ -80,6 +81,7 @@ def parallel_apply(
         thread.start()
     for thread in threads:
         thread.join()
+    # After all threads have ended, so that none works on while the caller handles the error.
     for error in errors:
         if error is not None:
             raise error

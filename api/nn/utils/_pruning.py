@@ -92,6 +92,7 @@ class BasePruningMethod(ABC):
         try:
             with tt.no_grad():
                 mask = method.compute_mask(scores, default_mask=mask)
+        # The module goes on with the hook that it had.
         except Exception:
             if old:
                 container.remove_last()
@@ -101,6 +102,7 @@ class BasePruningMethod(ABC):
             module.register_parameter(f"{name}_orig", orig)
             del module._parameters[name]
         module.register_buffer(f"{name}_mask", mask)
+        # A plain attribute, so that reading it before the first forward gives the pruned values.
         setattr(module, name, method.apply_mask(module))
         module.register_forward_pre_hook(method)
         return method
@@ -208,5 +210,6 @@ class PruningContainer(BasePruningMethod):
             left = (slice(None),) * t.dim()
         else:
             raise ValueError(f"Unrecognized PRUNING_TYPE {kind}")
+        # The method sees only what is left, so that its amount counts of that.
         mask[left] = method.compute_mask(t[left], default_mask=mask[left])
         return mask

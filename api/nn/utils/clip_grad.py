@@ -85,6 +85,7 @@ def get_total_norm(
                 norms.append(tt.linalg.vector_norm(group[0], norm_type))
             else:
                 norms.extend(tt.ops._foreach_norm(group, norm_type))
+        # The norm of norms is the norm of all elements.
         total = tt.linalg.vector_norm(tt.stack([norm.to(first) for norm in norms]), norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
         raise RuntimeError(
@@ -121,6 +122,7 @@ def _scale(grads: list[tt.Tensor], max_norm: float, total_norm: tt.Tensor, forea
         return
     with tt.no_grad():
         # Multiplied without a condition, whose answer a device would have to send back first.
+        # The small number avoids a division by zero, and is PyTorch's.
         factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
         for group in _groups(grads, foreach):
             if len(group) > 1 and factor.device.type == "cpu":  # reading the number costs nothing

@@ -17,6 +17,7 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 def _is_orthogonal(q: tt.Tensor, eps: float | None = None) -> bool:
     n, k = q.size(-2), q.size(-1)
     identity = tt.eye(k, dtype=q.dtype, device=q.device)
+    # The error of a product of n numbers grows with n.
     eps = 10.0 * n * tt.finfo(q.dtype).eps if eps is None else eps
     return bool(tt.allclose(q.mH @ q, identity, atol=eps))
 
@@ -24,6 +25,8 @@ def _is_orthogonal(q: tt.Tensor, eps: float | None = None) -> bool:
 def _make_orthogonal(a: tt.Tensor) -> tt.Tensor:
     """Return the orthogonal factor of a matrix, with a positive diagonal in the other one."""
     q, r = tt.linalg.qr(a)
+    # QR is unique up to these signs; without them the factor of random matrices is not uniformly
+    # distributed.
     return q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
@@ -37,9 +40,11 @@ def _reflections(q: tt.Tensor) -> tt.Tensor:
     for j in range(q.size(-1)):
         x = work[..., j:, j]
         first, length = x[..., :1], tt.linalg.vector_norm(x, dim=-1, keepdim=True)
+        # The sign opposite to that of the first element: their difference loses no digits.
         image = tt.where(first > 0, -length, length)
         none = tt.linalg.vector_norm(x[..., 1:], dim=-1, keepdim=True) == 0  # nothing to reflect
         image = tt.where(none, first, image)
+        # Where there is nothing to reflect, 1 is added to a denominator of 0, and the quotient is not used.
         v = tt.where(none, tt.zeros_like(x), x / (first - image + none.to(x.dtype)))
         v = tt.cat([tt.ones_like(first), v[..., 1:]], dim=-1)
         tau = tt.where(none, tt.zeros_like(first), (image - first) / (image + (image == 0).to(x.dtype)))
@@ -78,13 +83,16 @@ class _Orthogonal(Module):
         n, k = x.size(-2), x.size(-1)
         if self.orthogonal_map is _OrthMaps.householder:
             a = x.tril(diagonal=-1)
+            # A reflection is I - 2 v v^T / |v|^2, and v has a one in the diagonal that `a` leaves out.
             q = tt.linalg.householder_product(a, 2.0 / (1.0 + (a * a).sum(dim=-2)))
             # The diagonal holds signs, which are constants.
             q = q * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
         else:
             x = x.tril()
             if n != k:
+                # Columns of zeros make it square: only square matrices have an exponential.
                 x = tt.cat([x, x.new_zeros(n, n - k).expand(*x.shape[:-2], -1, -1)], dim=-1)
+            # The exponential and the Cayley map of a skew-Hermitian matrix are unitary.
             skew = x - x.mH
             if self.orthogonal_map is _OrthMaps.matrix_exp:
                 q = tt.linalg.matrix_exp(skew)
@@ -95,6 +103,7 @@ class _Orthogonal(Module):
                 q = q[..., :k]
         base: tt.Tensor | None = getattr(self, "base", None)
         if base is not None:
+            # Trivialization: the map starts from the identity, so the result starts from the base.
             q = base @ q
         return q.mT if wide else q
 
@@ -184,6 +193,7 @@ def orthogonal(
             f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
         )
     chosen = _Orthogonal(weight, _OrthMaps[orthogonal_map], use_trivialization=use_trivialization)
+    # Not checked: the first value of a matrix that is not orthogonal is another one than it had.
     return parametrize.register_parametrization(module, name, chosen, unsafe=True)
 
 

@@ -79,6 +79,7 @@ class _Unstructured(BasePruningMethod):
     def compute_mask(self, t: tt.Tensor, default_mask: tt.Tensor) -> tt.Tensor:
         """Return the mask without the chosen elements."""
         count = _count(self.amount, t.nelement())
+        # Contiguous, so that the flat view writes into it.
         mask = default_mask.clone().contiguous()
         if count:
             mask.view(-1)[self._chosen(t, count)] = 0
@@ -291,6 +292,7 @@ def global_unstructured(
     relevant = parameters_to_vector([scores.get(pair, getattr(*pair)) for pair in pairs])
     masks = [getattr(m, f"{n}_mask", tt.ones_like(getattr(m, n))) for m, n in pairs]
     container = PruningContainer()
+    # A container compares names, and there is no parameter here: any name will do.
     container._tensor_name = "temp"
     method: Any = pruning_method(**kwargs)
     method._tensor_name = "temp"

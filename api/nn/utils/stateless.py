@@ -86,6 +86,7 @@ def _replaced(module: Module, given: dict[str, Any], tie_weights: bool, strict: 
     before: dict[str, Any] = {}
     try:
         for name, value in replacements.items():
+            # Entered one by one: after an error only what was exchanged goes back.
             before[name] = _swap(module, name, value)
         yield
     finally:

@@ -56,6 +56,7 @@ class WeightNorm:
         del module._parameters[name]
         module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight, new.dim).detach()))
         module.register_parameter(f"{name}_v", Parameter(weight.detach()))
+        # A plain attribute, so that the weight can be read before the first forward.
         setattr(module, name, new.compute_weight(module))
         module.register_forward_pre_hook(new)
         return new

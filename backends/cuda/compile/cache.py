@@ -60,6 +60,7 @@ def kernel_key(kernel: ProgramKernel, arch: str) -> str:
     parts = [kernel.name, *usable_arch(arch), *map(str, nvrtc_version()), *OPTIONS, *source.options]
     parts += [source.name, source.text, *(part for item in source.headers.items() for part in item)]
     hasher = hashlib.sha256()
+    # With their lengths, so that no two lists of parts give one text.
     for part in parts:
         hasher.update(f"{len(part)}:{part}".encode())
     return hasher.hexdigest()
@@ -107,6 +108,7 @@ def write_kernel(path: Path, name: str, compiled: Compiled) -> None:
         When the folder cannot be written to; nothing is left behind.
     """
     payload = compiled.names[name].encode() + b"\n" + compiled.code
+    # Compiled kernels are executed, so no other user may write here.
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, partial = tempfile.mkstemp(prefix=f".{path.stem[:16]}.", suffix=".partial", dir=path.parent)
     try:

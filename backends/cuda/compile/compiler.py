@@ -114,7 +114,9 @@ def _load_wheel() -> None:
             continue
         for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
             library = Path(folder, "lib", name)
+            # A library of another major version than CuPy's would not be found by its name.
             if library.is_file() and _major_of_cupy() in (None, name.rpartition(".")[2]):
+                # Globally, so that CuPy's own search by name finds what is loaded.
                 ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
                 return
 
@@ -202,6 +204,8 @@ def compile_source(source: CudaSource, names: Sequence[str], arch: str) -> Compi
     program = binding.createProgram(source.text, source.name, headers, included)
     try:
         for name in names:
+            # NVRTC instantiates templates that are named before it compiles, and lists their names
+            # afterwards.
             binding.addNameExpression(program, name)
         try:
             binding.compileProgram(program, options)

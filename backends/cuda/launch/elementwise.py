@@ -78,6 +78,7 @@ def collapse(sizes: Sequence[int], strides: Sequence[Strides]) -> Layout:
     Layout(sizes=(6, 4), strides=((4, 1), (0, 1)))
     """
     order = [d for d in range(len(sizes)) if sizes[d] != 1]
+    # In the result's order in memory, because scattered writes cost more than scattered reads.
     order.sort(key=lambda d: -abs(strides[0][d]))
     merged, steps = joined([sizes[d] for d in order], [[own[d] for d in order] for own in strides])
     return Layout(tuple(merged), tuple(map(tuple, steps)))
@@ -126,9 +127,11 @@ def plan_of(
     widest = max(h.dtype.itemsize for h in (out, *operands))
     lanes = 1 if widest >= 16 else 8 if widest <= 2 else 16 // widest
     count = prod(sizes)
+    # A thread adds the size of the grid to its number once more than there are elements.
     index = "int32" if fits_int32(layout) and count < 2**31 - THREADS * MOST_BLOCKS else "int64"
     if not sizes or (len(sizes) == 1 and all(s == (1,) for s in steps) and aligned):
         kernel = program.kernel(f"pointwise_flat<{functor}, {types}>")
+        # Elements behind the last whole vector get threads, too.
         return ElementwisePlan(kernel, grid_of(max(count // lanes, min(count, lanes))), (count,))
     if aligned and len(sizes) <= 2 and sizes[-1] % lanes == 0 and _in_rows(layout, lanes):
         vectors, per_row = count // lanes, sizes[-1] // lanes
@@ -223,6 +226,7 @@ def run(
     ShapeError
         When the shapes do not broadcast.
     """
+    # Mostly all shapes are equal, which costs one comparison for each operand.
     shape = operands[0].shape
     for operand in operands[1:]:
         if operand.shape != shape:

@@ -103,6 +103,7 @@ class CupyEngine:
     ) -> None:
         """Launch a kernel on CuPy's current device and stream."""
         cuda = self._library().cuda
+        # A module is loaded for one device.
         loaded = self._functions.get((cuda.runtime.getDevice(), kernel))
         if loaded is None:
             loaded = self._load(cuda, kernel)
@@ -116,6 +117,7 @@ class CupyEngine:
             raise errors.ArgumentError(
                 kernel.name, f"its arguments have {packer.size} bytes, and at most {_BUFFER} can be passed"
             )
+        # The driver copies the arguments during the call, so one buffer serves all launches of a thread.
         packer.pack_into(arguments.buffer, 0, *values)
         arguments.size.value = packer.size
         x, y, z = (*grid, 1, 1)[:3]
@@ -133,6 +135,7 @@ class CupyEngine:
         """Return a kernel's function on the current device, and the module that it lives in."""
         from tt.backends.cuda.compile.cache import cached_kernel
 
+        # Outside of the lock, because compiling takes seconds and another kernel may be waiting.
         device = cuda.runtime.getDevice()
         compiled = cached_kernel(kernel, f"sm_{cuda.Device(device).compute_capability}")
         with self._lock:

@@ -94,6 +94,7 @@ def joined(
     for d, size in enumerate(sizes):
         if size == 1 and d < last:
             continue
+        # Neighbours join if a step of the outer one is as long as the whole inner one, in all arrays.
         if shape and d < last and all(f[-1] == row[d] * size for f, row in zip(steps, rows, strict=True)):
             shape[-1] *= size
             for f, row in zip(steps, rows, strict=True):

@@ -130,6 +130,7 @@ class ProgramKernel:
         shared : int
             Bytes of dynamic shared memory for each block.
         """
+        # CUDA refuses empty grids.
         if 0 not in grid:
             values = [
                 value.data_ptr if type(value) is StridedHandle else 0 if value is None else value
@@ -160,12 +161,14 @@ def packer_of(args: Sequence[Any]) -> struct.Struct:
     >>> packer_of((None, 3, np.float32(1), bytes(24))).format
     '@Pqf0q24s'
     """
+    # The length of bytes is part of the layout; of all else the type decides.
     key = tuple([len(value) if type(value) is bytes else type(value) for value in args])
     packer = _PACKERS.get(key)
     if packer is None:
         codes = []
         for kind in key:
             if isinstance(kind, int):
+                # `0q` aligns the bytes like an int64 and writes nothing.
                 codes.append(f"0q{kind}s")
             elif kind in _CODES:
                 codes.append(_CODES[kind])

@@ -93,9 +93,11 @@ def factor_of(handle: StridedHandle) -> Factor | None:
     """Return how a handle of two or three dimensions is described, or None if it must be copied first."""
     rows, columns = handle.shape[-2:]
     down, along = handle.strides[-2:]
+    # A batch of one may have any stride, also one that the library refuses.
     step = handle.strides[0] if handle.ndim == 3 and handle.shape[0] > 1 else 0
     if step < 0:
         return None
+    # A matrix of one row or column may have any stride there, so it counts as dense.
     if (along == 1 or columns == 1) and (rows == 1 or down >= max(columns, 1)):
         return Factor(False, down if rows > 1 else max(columns, 1), step)
     if (down == 1 or rows == 1) and (columns == 1 or along >= max(rows, 1)):
@@ -180,6 +182,7 @@ class CublasLt:
             When the library fails.
         """
         one, two = self._readable(one), self._readable(two)
+        # Exchanged; see Note [Rows and columns].
         first, second, third = factor_of(two), factor_of(one), factor_of(out)
         assert first is not None and second is not None and third is not None and not third.turned
         name = out.dtype.name
@@ -224,6 +227,7 @@ class CublasLt:
         """Return alpha and beta in memory, and the address of it; the two usual pairs are kept."""
         factors = self._factors.get((alpha, beta, scale))
         if factors is None:
+            # The library reads both at their address during the call, so something must hold the array.
             values = np.array([alpha, beta], SCALES[scale])
             factors = values, values.ctypes.data
             if (alpha, beta) in ((1, 0), (1, 1)):
@@ -233,6 +237,7 @@ class CublasLt:
     def _handle(self, device: int) -> int:
         handle = self._handles.get(device)
         if handle is None:
+            # Two threads may make one at once; both then use the first that is entered.
             handle = self._handles.setdefault(device, self.bindings.create())
         return handle
 

@@ -142,6 +142,7 @@ class Cudnn:
             plan = self._plan(make, dtype, handle, notes)
             return self._fastest(plan, pointers, queue, handle) if timed and plan.graph is not None else plan
 
+        # The time of a plan depends on the device, and only timed plans may replace the heuristic's choice.
         plan = self.plans.get((queue[0], key, notes, timed), planned)
         if plan.graph is None:
             return False
@@ -220,6 +221,7 @@ class Cudnn:
     def _time(self, graph: Any, pointers: Mapping[int, int], workspace: int, handle: Any) -> float:
         """Return how many milliseconds the selected plan takes, the least of some runs."""
         cuda = self.backend.library().cuda
+        # Once without a clock: the first run may load code.
         graph.execute(dict(pointers), workspace, handle=handle)
         events = []
         for _ in range(RUNS):
@@ -228,6 +230,7 @@ class Cudnn:
             graph.execute(dict(pointers), workspace, handle=handle)
             end.record()
             events.append((start, end))
+        # Work of a stream ends in order, so the last event is enough.
         events[-1][1].synchronize()
         return min(float(cuda.get_elapsed_time(start, end)) for start, end in events)
 

@@ -79,6 +79,7 @@ class LazyNamespace:
         if name not in SAME and name not in SPELLINGS:
             raise AttributeError(f"the array API over CuPy has no {name!r}")
         function = _deferred(lambda: self.find(name), name)
+        # The next look-up finds the attribute, and does not come here.
         setattr(self, name, function)
         return function
 

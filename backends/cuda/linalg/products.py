@@ -49,20 +49,24 @@ class Products:
     ) -> StridedHandle:
         """Return the activation of alpha * one @ two + beta * added, of matrices or of batches of them."""
         shape = (*one.shape[:-1], two.shape[-1])
+        # With beta = 0 PyTorch ignores the summand, even NaN in it.
         added = None if added is None or beta == 0 else added
         if 0 in shape:
             return self.backend.empty(shape, one.dtype)
         out = self.backend.empty(shape, one.dtype)
+        # The library's epilogue adds a bias unscaled, after alpha.
         bias = (
             added is not None and added.ndim == 1 and added.shape[0] == shape[-1] and (alpha, beta) == (1, 1)
         )
         epilogue = bias and one.dtype.name in REAL
+        # The library takes no inner size of 0; the product is 0 then.
         if one.shape[-1] and self.library is not None:
             if added is None or epilogue:
                 dense = None if added is None else contiguous(self.backend, added)
                 if self.library.multiply(one, two, out, bias=dense, activation=activation, alpha=alpha):
                     return out
             else:
+                # The library scales and adds what `out` holds.
                 self.backend.copy_into(out, added)
                 if self.library.multiply(one, two, out, activation=activation, alpha=alpha, beta=beta):
                     return out

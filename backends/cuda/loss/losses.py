@@ -163,6 +163,7 @@ class _Losses:
     ) -> StridedHandle:
         backend, dtype, each = self.backend, given.input.dtype, reduction == "none"
         loss = backend.empty(given.target.shape if each else (), dtype)
+        # Sums by blocks, then their sum in one block: atomics would add in another order each time.
         blocks = min(elementwise(given.count, self.tuning), self.tuning.blocks)
         sums = None if each else workspace(backend, blocks * 2 * wide(dtype).itemsize)
         self._kernel(

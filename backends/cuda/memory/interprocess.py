@@ -31,6 +31,7 @@ class _Mapping:
         self.base = int(runtime.ipcOpenMemHandle(handle))
 
     def __del__(self) -> None:
+        # Opening may have failed, and `__del__` is called then, too.
         if hasattr(self, "base"):
             self._runtime.ipcCloseMemHandle(self.base)
 
@@ -52,6 +53,7 @@ class _Received:
 
     def __init__(self, opened: Any, report: Any) -> None:
         self._opened, self._report, self._flag = opened, report, report.numpy()
+        # While Python ends, modules may be emptied before this object dies.
         self._pid, self._getpid = os.getpid(), os.getpid
 
     def __del__(self) -> None:
@@ -135,6 +137,7 @@ class SentMemory:
         cuda = self._memory.library().cuda
         index = device.index or 0
         try:
+            # Under the lock, because CUDA opens a segment once in a process.
             with self._lock, cuda.Device(index):
                 opened = self._opened.get((pid, segment))
                 if opened is None:

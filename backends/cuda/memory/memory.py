@@ -90,6 +90,7 @@ class CupyMemory:
 
     def allocate(self, nbytes: int) -> Any:
         """Return an object that owns new memory of the current device."""
+        # `or` spares the call of the property, at every allocation.
         return (self._allocator or self.allocator).allocate(nbytes)
 
     def nbytes(self, owner: Any) -> int:

@@ -189,6 +189,7 @@ def _drawn(name: str, bars: list[Bar], held: list[tuple[int, int]], highest: int
         f'<text x="{_LEFT}" y="24" font-size="15">Memory of {escape(name)}, by event</text>',
     ]
     for first, last, floor, size, what in bars:
+        # crc32 and not hash(), which differs from process to process.
         colour = _COLOURS[crc32(what.encode()) % len(_COLOURS)]
         lines.append(
             f'<rect x="{_LEFT + first * across:.1f}" y="{bottom - (floor + size) * up:.1f}" '

@@ -280,6 +280,7 @@ class Ledger:
     def reset_sums(self) -> None:
         """Let the sums and the counts of failures begin with nothing."""
         with self.lock:
+            # Subtracted from later sums: counters at each allocation stay plain additions.
             self._forgotten = self._numbers()
             self.alloc_retries = self.ooms = self.device_allocs = self.device_frees = self.stream_waits = 0
 
@@ -305,6 +306,7 @@ def _described(
 ) -> dict[str, Any]:
     """Return one segment; the gaps between its blocks are free."""
     shown, end = [], start
+    # The empty block at the end closes the last gap.
     for ptr, block, state in [*inside, (start + size, Block(0, 0, 0, []), "")]:
         if ptr > end:
             shown.append(

@@ -36,6 +36,7 @@ class CurrentOfThread(Carried):
             return
         cuda = self._memory.library().cuda
         for index, stream in enumerate(state[1]):
+            # Making a stream current needs its device to be current, which costs a call of CUDA.
             if stream != cuda.get_current_stream(index):
                 cuda.Device(index).use()
                 stream.use()

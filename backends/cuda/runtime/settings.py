@@ -50,6 +50,7 @@ class Settings:
         >>> matmul.allow_tf32
         False
         """
+        # Taken of all, so that a wrong name in the midst leaves nothing changed.
         before = {name: getattr(self, name) for name in self.names}
         try:
             for name, value in changes.items():

@@ -76,6 +76,7 @@ class OpenedEvent:
     """
 
     def __init__(self, runtime: Any, handle: bytes) -> None:
+        # With a pointer first: if opening raises, `__del__` still runs.
         self._runtime, self.ptr = runtime, 0
         self.ptr = int(runtime.ipcOpenEventHandle(handle))
 

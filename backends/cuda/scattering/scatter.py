@@ -194,6 +194,7 @@ def _scaled(mover: Mover, values: StridedHandle, alpha: Scalar) -> StridedHandle
 def _vector(mover: Mover, index: StridedHandle, chosen: Indexed, op: str, skipped: int = -1) -> StridedHandle:
     """Return a vector of indices as places along their dimension, -1 for those out of range."""
     sizes, strides = (index.shape, index.strides) if index.ndim else ((1,), (0,))
+    # A step of 1 gives the numbers of the places instead of their offsets in memory.
     plain = chosen._replace(strides=strides, step=1)
     return mover.places(sizes, (0,) * len(sizes), [(index, plain)], op, skipped=skipped)
 
