@@ -59,10 +59,12 @@ def write(path: Path, text: str) -> None:
         When the file cannot be written.
     """
     try:
+        # In the same folder, since only within one file system a file is replaced in one step.
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", newline="", dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:
             file.write(text)
+        # Temporary files are readable by their owner alone.
         os.chmod(file.name, 0o644)
         os.replace(file.name, path)
     except OSError as error:

@@ -353,7 +353,9 @@ def orthogonal_(tensor: tt.Tensor, gain: float = 1, generator: tt.Generator | No
     rows, columns = shape[0], math.prod(shape[1:])
     with tt.no_grad():
         part: Any = tensor.normal_(0, 1, generator=generator)
+        # A divided tensor is put together, because the factor depends on the whole.
         flat = (part.full_tensor() if hasattr(part, "full_tensor") else part.detach()).reshape(rows, columns)
+        # Orthonormal columns need at least as many rows.
         q, r = tt.linalg.qr(flat.t() if rows < columns else flat)
         q = q * r.diagonal().sign()  # so that every orthogonal matrix is as probable as any other
         return _take(tensor, (q.t() if rows < columns else q).reshape(shape)).mul_(gain)

@@ -191,6 +191,7 @@ class Namespace:
             return self.take_along_axis(values, places, axis=axis)
         xp = self
         last, index = xp.moveaxis(values, axis, -1), xp.moveaxis(places, axis, -1)
+        # As places in the flat array: the row's number times the length, and the place in the row.
         rows = xp.reshape(self.positions(self.product(last.shape[:-1])), (*last.shape[:-1], 1))
         flat = xp.reshape(self.to_int64(index) + rows * last.shape[-1], (-1,))
         taken = xp.reshape(xp.take(xp.reshape(last, (-1,)), flat, axis=0), index.shape)
@@ -206,6 +207,8 @@ class Namespace:
             return tuple(self.to_int64(position) for position in self.nonzero(mask))
         xp, flat = self, self.reshape(mask, (-1,))
         count = int(xp.sum(xp.astype(flat, xp.int64)))
+        # False sorts before True, so the negated mask brings the true elements to the front, in their
+        # order.
         position = self.to_int64(xp.argsort(xp.astype(xp.logical_not(flat), xp.uint8), stable=True))[:count]
         rows = []
         for size in reversed(tuple(mask.shape)):

@@ -327,6 +327,7 @@ def randint(xp: Namespace, low: int, high: int, size: Sequence[int], generator: 
     check_integers(low, high, limits, name_of(xp, dtype) if xp.isdtype(dtype, "real floating") else None)
     span, count = high - low, size_of(xp, size)
     if span <= 2**32:
+        # The upper 32 bits of word * span, as on every backend.
         values = multiply(xp, words(xp, generator, count), span)[0]
     else:
         values = remainders(xp, generator, count, span)

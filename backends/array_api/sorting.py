@@ -50,6 +50,7 @@ def empty(xp: Namespace) -> Any:
 def groups(xp: Namespace, columns: list[Any], count: int) -> tuple[Any, Any]:
     """Return the order of rows, given by columns, and where in this order a new row begins."""
     grouped = xp.positions(count)
+    # From the last column to the first by stable sorts, as in a radix sort: the first column decides.
     for column in reversed(columns):
         grouped = xp.take(grouped, order(xp, xp.take(column, grouped, axis=0), 0, False), axis=0)
     begins = xp.positions(count) == 0
@@ -69,6 +70,7 @@ def unique_rows(xp: Namespace, columns: list[Any], count: int) -> tuple[Any, Any
     ends = xp.concat([starts[1:], xp.asarray([count], dtype=xp.int64)], axis=0)
     # The number of starts up to a place in the order is the number of its group.
     group = xp.to_int64(xp.searchsorted(starts, xp.positions(count), side="right")) - 1
+    # The inverse of a permutation is the order of its elements.
     inverse = xp.take(group, xp.argsort(grouped, stable=True), axis=0)
     return xp.take(grouped, starts, axis=0), inverse, ends - starts
 

@@ -58,6 +58,7 @@ def silu(self: Array) -> Any:
 @cpu.kernel("gelu", dtypes="floating")
 def gelu(self: Array, approximate: str) -> Any:
     if approximate == "none":
+        # erfc and not 1 + erf, which loses all digits for negative numbers.
         return 0.5 * self * erfc(self * -math.sqrt(0.5))
     check_approximate(approximate)
     return 0.5 * self * (1 + np.tanh(GELU_SCALE * (self + GELU_CUBIC * self * self * self)))

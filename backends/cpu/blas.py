@@ -86,6 +86,7 @@ def _of_library(path: str) -> Blas:
 
 def _products(library: ctypes.CDLL) -> tuple[int, int, bool]:
     """Return the addresses of the products of float32 and float64, and whether they have Fortran's interface."""
+    # C's interface first, because it takes row-major operands and numbers by value.
     for pattern, fortran in [(name, False) for name in C_NAMES] + [(name, True) for name in FORTRAN_NAMES]:
         names = [pattern.format(letter) for letter in "sd"]
         if all(hasattr(library, name) for name in names):
@@ -114,6 +115,7 @@ def _pointer(capsule: Any) -> int:
     api = ctypes.pythonapi
     name_of, pointer_of = api.PyCapsule_GetName, api.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    # Python gives the pointer only to those who know the capsule's name.
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     address: int = pointer_of(capsule, name_of(capsule))
     return address

@@ -39,6 +39,7 @@ def laid_out(
                 f"required rank {len(order)} tensor to use {name} format, got {len(shape)}"
             )
         inverse = [order.index(d) for d in range(len(order))]
+        # Allocated in the format's order, and turned to the order of the dimensions.
         return new_array([shape[d] for d in order], np.dtype(dtype)).transpose(inverse)
     packed = not isinstance(like, np.ndarray) or like.flags.c_contiguous or 0 in like.strides
     if name == "contiguous_format" or packed:

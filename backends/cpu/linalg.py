@@ -38,6 +38,7 @@ def added(
         if (one.ndim, other.ndim) != ndims:
             raise ValueError(f"{op}() takes other dimensions")
         result = product(one, other)
+        # Into the product, which is new memory.
         return np.add(result, self, result)
 
     def with_factors(self: Array, one: Array, other: Array, beta: Any, alpha: Any) -> Any:
@@ -141,6 +142,7 @@ def cross(self: Array, other: Array, dim: int) -> Any:
     # Along the first dimension, and as many dimensions on both sides.
     a, b, c = (np.moveaxis(t, dim, 0) for t in (self, other, result))
     for i in range(3):
+        # Negative indices go around: i - 2 is i + 1 modulo 3.
         np.multiply(a[i - 2, ...], b[i - 1, ...], c[i, ...])
         c[i, ...] -= a[i - 1, ...] * b[i - 2, ...]
     return result

@@ -48,6 +48,7 @@ class Mkl(NamedTuple):
 
     def function(self, name: str) -> Any:
         """Return a function of LAPACK, by its name in Fortran: with integers of 64 bits where it has them."""
+        # Pointers to integers of 64 bits serve both interfaces: their lower half comes first on x86.
         function = getattr(self.library, f"{name.upper()}_64", None) or getattr(self.library, name.upper())
         function.restype = None
         return function
@@ -84,6 +85,7 @@ def load() -> Mkl:
     try:
         library = ctypes.CDLL(path)
         layer = -1
+        # With the variable set, the program has chosen the layer.
         if not os.environ.get("MKL_THREADING_LAYER"):
             layer = library.MKL_Set_Threading_Layer(SEQUENTIAL)
         if layer != SEQUENTIAL:

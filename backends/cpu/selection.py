@@ -26,8 +26,10 @@ def select(condition: Array, one: Array, other: Array) -> Any:
     bits = BITS.get(one.dtype.itemsize)
     if bits is None or one.dtype != other.dtype:
         return np.where(condition, one, other)
+    # The negatives of 0 and 1 are no bits and all bits.
     mask = np.negative(condition.view(np.int8), dtype=bits)
     first, second = one.view(bits), other.view(bits)
+    # A number whose bits are all 0, as in relu, needs half of the operations.
     if not other.ndim and not second:
         return np.bitwise_and(first, mask).view(one.dtype)
     if not one.ndim and not first:

@@ -62,6 +62,7 @@ def median_dim(self: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
 @cpu.kernel("median", dtypes="real_number")
 def median(self: Array) -> Any:
     if not self.size:
+        # As in PyTorch: NaN, and for integers, which have none, the smallest.
         return np.asarray(np.nan if self.dtype.kind == "f" else np.iinfo(self.dtype).min, self.dtype)
     flat = self.reshape(-1)
     if self.dtype.kind == "f" and np.isnan(flat).any():
@@ -99,6 +100,7 @@ def histc(self: Array, bins: int, min: float, max: float) -> Array:
     if not self.size:
         return np.zeros(bins, self.dtype)
     low, high = min, max
+    # Equal bounds ask for the range of the data, as in PyTorch.
     if low == high:
         low, high = self.min().item(), self.max().item()
         if not (np.isfinite(low) and np.isfinite(high)):

@@ -63,6 +63,7 @@ class Kernels:
     def of(self, op: str) -> list[Kernel]:
         """Return the kernels of an operator, the last of which counts."""
         own = _in_families(self._own, op)
+        # A kernel that serves other dtypes, too, is NumPy's better way; see the design of NumPy's kernels.
         if all(kernel.dtypes in STORED for kernel in own):
             own += self._general.of(op)
         return [with_stored(with_shared_order(kernel)) for kernel in (*own, *_in_families(self._native, op))]

@@ -119,6 +119,7 @@ class StridedHandle:
     @property
     def array(self) -> Any:
         """The native array over the same memory, built at first use."""
+        # Built late: most handles are views that never reach a function of CuPy.
         if self._array is None:
             size = self.dtype.itemsize
             self._array = self.memory.array(

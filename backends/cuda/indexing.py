@@ -241,8 +241,8 @@ def _places(table: KernelTable, combiner: Combiner) -> None:
         sizes, inner = chosen.shape[:kept], prod(chosen.shape[kept:])
         if 0 in chosen.shape:
             return
+        # Places are counted in rows, because whole rows are added.
         pairs = [
-            # Counted in rows, because whole rows are added.
             (array, i._replace(strides=i.strides[:kept], step=i.step // inner)) for array, i in chosen.indices
         ]
         base = tuple(stride // inner for stride in chosen.base[:kept])

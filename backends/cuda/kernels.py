@@ -94,6 +94,7 @@ def _tables_of(module: ModuleType, backend: CudaBackend, libraries: Mapping[str,
     own = [module.cuda] if hasattr(module, "cuda") else []
     if not hasattr(module, "tables"):
         return own
+    # A module asks for libraries by the names of its parameters.
     names = libraries.keys() & inspect.signature(module.tables).parameters.keys()
     return [*own, *module.tables(backend, **{name: libraries[name] for name in names})]
 
@@ -128,6 +129,7 @@ def _telling(function: Callable[..., Any], op: str, backend: CudaBackend) -> Cal
     def telling(*args: Any) -> Any:
         backend.will_wait(f"{op}()")
         result = function(*args)
+        # The host has waited, so what earlier kernels recorded is known.
         backend.failures.raise_first()
         return result
 

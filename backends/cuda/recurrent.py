@@ -254,7 +254,9 @@ class _Layers:
                 f"rnn_step_back<{name}, {short}>", size * hidden, slope, kept, extra, y, h, c,
                 state if w is None else None, to_cell, own, recurrent, step,
             )  # fmt: skip
+            # The gradient that this step gives to the state before it, which the next turn adds.
             product, fresh = self._times(_part(recurrent, start, size), v), size
+        # The rest goes to the first states, of the whole batch.
         everything = packed(0, hx.shape[0], hidden, 0, 0, fresh)
         self._launch(
             f"rnn_slope<{short}>", hx.shape[0] * out, None, state, product, kept, state, None, everything, out

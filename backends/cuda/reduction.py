@@ -191,8 +191,10 @@ class _Reductions:
         named = {0.0: "Norm0", 1.0: "Norm1", 2.0: "Norm2", math.inf: "LargestSize", -math.inf: "SmallestSize"}
         if order in named:
             return self._one(named[order], self_, dims, keepdim, dtype)
+        # The sum of no powers is 0, and there is no element to scale by.
         if empty:
             return self._one("Norm1", self_, dims, keepdim, dtype)
         decisive = "LargestSize" if order > 0 else "SmallestSize"
+        # In the wide dtype, so that the elements keep their digits when they are divided.
         scale = self._one(f"{decisive}Wide", self_, dims, keepdim, wide(dtype))
         return self._one("NormP", self_, dims, keepdim, dtype, extra=scale, fact=order)

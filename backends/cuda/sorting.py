@@ -45,10 +45,12 @@ def stable_order(
         Added to each key before they are compared, as numbers without sign: 1 where keys begin at -1.
     """
     backend, members = mover.backend, keys.shape[0]
+    # Longer tiles for many keys, so that there are never too many blocks.
     tile = max(_TILE, -(-members // (_MOST_BLOCKS * 256)) * 256)
     blocks = -(-members // tile)
     counts = mover.empty((256 * blocks,), np.dtype(np.int64))
     order: StridedHandle | None = None
+    # One pass for each byte that a key can have, from the lowest: each is stable, as a radix sort needs.
     for shift in range(0, max(most.bit_length(), 1), 8):
         digits = _DIGITS.pack(members, tile, blocks, shift, bias)
         SORTING.kernel("count_digits")(backend, (blocks,), _BLOCK, (counts, keys, digits))

@@ -70,6 +70,7 @@ def check_operator(name: str) -> tuple[str, str]:
     if namespace == "tt":
         raise refuse(name, "the namespace 'tt' belongs to tt's own operators; choose another one")
     _refuse_taken(namespace, "namespace")
+    # `tt.ops.NAME` cannot be an operator and a namespace.
     if namespace in {known.partition(".")[0] for known in REGISTRY.names()}:
         raise refuse(name, f"tt.ops.{namespace} is an operator; choose another namespace")
     return namespace, short
@@ -107,6 +108,8 @@ def check_library(name: str) -> str:
         module = import_module(name)
     except Exception as error:  # the library's own code runs
         missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+        # Not installed is fine, and the package depends on it; a module that is missing in what is
+        # installed is not.
         if missing == root:
             near = did_you_mean(name, ("numpy", "array_api_strict", "jax.numpy", "torch", "cupy"))
             if near:

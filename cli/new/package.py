@@ -40,6 +40,7 @@ def author_lines(author: str) -> str:
     match = re.fullmatch(r"\s*([^<>]*?)\s*(?:<([^<>@\s]+@[^<>@\s]+)>)?\s*", author)
     if match is None or not any(match.groups()):
         raise typer.BadParameter(f"{author!r} is not 'Name <mail>'", param_hint="--author")
+    # Strings of JSON are strings of TOML, too.
     pairs = [
         f"{key} = {json.dumps(value)}"
         for key, value in zip(("name", "email"), match.groups(), strict=True)
@@ -80,6 +81,7 @@ def _write(folder: Path, content: Mapping[str, str], *, force: bool) -> None:
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         _fill(scratch, content)
+        # mkdtemp lets only the owner in, unlike mkdir.
         scratch.chmod(0o777 & ~_umask())
         os.replace(scratch, folder)
     finally:
@@ -87,6 +89,7 @@ def _write(folder: Path, content: Mapping[str, str], *, force: bool) -> None:
 
 
 def _umask() -> int:
+    # Python reads the mask only by setting another.
     mask = os.umask(0)
     os.umask(mask)
     return mask

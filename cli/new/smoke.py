@@ -69,6 +69,7 @@ def first_call(folder: Path, device: str, module: str, library: str) -> FirstCal
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            # The new package must not begin with a __pycache__.
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         try:

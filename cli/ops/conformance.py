@@ -99,6 +99,7 @@ def run(
                     output.finding(f"{outcome.target}: {', '.join(outcome.failed) or 'missing'}")
                 if fail_fast and not outcome.good:
                     return findings
+        # A run in which nothing was checked must not look like success.
         if not any(outcome.missing or (outcome.report and outcome.report.samples) for outcome in done):
             raise NothingToCheckError(str(backend), patterns or ())
     return findings

@@ -64,6 +64,7 @@ def list_ops(
     from tt.core.host import host
     from tt.core.schema.model import KINDS, TAGS
 
+    # Only these need kernels; definitions alone load in a fraction of the time.
     if backend or missing or plugin:
         host.activate_all()
     else:

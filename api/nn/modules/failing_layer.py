@@ -29,6 +29,7 @@ def _origin(error: Exception) -> tuple[str, bool]:
     at = error.__traceback__
     if at is None:
         return "", True
+    # The innermost frame is where the error was raised.
     while at.tb_next is not None:
         at = at.tb_next
     code = at.tb_frame.f_code.co_code  # empty in compiled modules, which raise only on purpose

@@ -71,6 +71,7 @@ class LazyModuleMixin(Base):
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
+        # From here on it is like any other module: it has no hook, and pickles as its class.
         module._initialize_hook.remove()
         module._load_hook.remove()
         del module._initialize_hook

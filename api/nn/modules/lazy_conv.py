@@ -74,6 +74,7 @@ class _LazyForward(_LazyConv):
         device: Device = None,
         dtype: tt.dtype | None = None,
     ) -> None:
+        # Without channels and bias, whose number the first input gives.
         super().__init__(
             0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
         )

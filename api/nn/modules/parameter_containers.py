@@ -71,6 +71,7 @@ class ParameterList(Module):
 
     def append(self, value: object) -> Self:
         """Add an entry at the end."""
+        # First, because assigning checks the position against the size.
         self._size += 1
         try:
             self[self._size - 1] = value

@@ -246,6 +246,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
         unexpected: list[str],
         errors: list[str],
     ) -> None:
+        # The names of the older form, `tt.nn.utils.weight_norm`.
         old = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
         if all(key in state_dict for key in old):
             for index, key in enumerate(old):
@@ -280,6 +281,7 @@ class _SpectralNorm(Module):
             for buffer, size in (("_u", matrix.size(0)), ("_v", matrix.size(1))):
                 start = matrix.detach().new_empty(size).normal_(0, 1)
                 self.register_buffer(buffer, F.normalize(start, dim=0, eps=eps))
+            # Some steps at the start, so that the first forward has a good estimate.
             self._power_method(matrix, 15)
 
     def _reshape_weight_to_matrix(self, weight: tt.Tensor) -> tt.Tensor:

@@ -64,6 +64,7 @@ if NATIVE is not None:
         channels = self.shape[1] if self.ndim > 1 else 1
         if weight.ndim > 1 or (weight.size != 1 and (weight.size != channels or not self.ndim)):
             raise ValueError("a weight that the shape rule refuses")
+        # One weight for all channels is a slope.
         if weight.size == 1:
             return NATIVE.leaky_relu(self, weight.item())
         return NATIVE.prelu(self, weight.reshape((1, -1, *(1,) * (self.ndim - 2))))

@@ -89,6 +89,7 @@ def compile_native(
     except OSError as error:
         raise NotBuiltError(full_disk(into.parent) or str(error)) from error
     refused = []
+    # The first probe shows whether there is a compiler at all, the others which flags it knows.
     for level in ["", *sorted({level_of(name) for name in modules} - {"", "baseline"})]:
         try:
             compile_one(f"tt_probe_{level}", probe, into, np.get_include())
@@ -115,6 +116,8 @@ def compile_native(
     own = contextlib.nullcontext(pool) if pool is not None else ThreadPoolExecutor(os.cpu_count())
     with own as threads:
         started = {name: threads.submit(build, name) for name in order}
+        # All end before an error is raised: the folder is removed then, and compilers would still write to
+        # it.
         wait(started.values())
     libraries = {}
     for name, future in started.items():

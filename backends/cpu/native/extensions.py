@@ -183,6 +183,7 @@ class Files:
                     included[match] = None
                     open_files.append(match)
         del included[source]
+        # Sorted, so that the digest does not depend on the order in which includes are found.
         return [source, *sorted(included, key=lambda path: path.split(os.sep))]
 
     def _find(self, source: str, file: str, name: str) -> str | None:
@@ -214,6 +215,7 @@ def flags_of(module: str, machine: str = platform.machine()) -> list[str]:
     flags = [*FLAGS, *LEVEL_FLAGS.get(level, ())]
     if level:
         flags.append(f"-DTT_LEVEL={level}")
+    # Few processors run it, so it is compiled in less time.
     if level == "baseline" and level_has_better(module, machine):
         flags.append("-O1")
     if level == "avx512" and source_name(module) in WIDE_VECTORS:

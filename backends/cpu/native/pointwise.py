@@ -59,6 +59,7 @@ def both_forms(
     **options: Any,
 ) -> None:
     """Add a function that returns a new array, or writes into one more argument."""
+    # Comparing halves needs no arithmetic, so nothing has to be widened.
     half: Any = "native" if op in COMPARED else "same"
     table.kernel(op, function, dtypes=dtypes, takes=takes, half=half, native=True, **options)
     table.kernel(op, function, dtypes=dtypes, takes=takes, half=half, native=True, form="out", **options)

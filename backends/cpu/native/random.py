@@ -116,6 +116,7 @@ if NATIVE is not None:
             raise errors.ValueRangeError(
                 "poisson(): the rates must be 0 or more, and some are negative or NaN"
             )
+        # The algorithms need finite rates; an infinite one has an infinite count.
         infinite = rate == math.inf
         counts = NATIVE.poisson_counts(np.where(infinite, 0.0, rate) if infinite.any() else rate, generator)
         counts[infinite] = math.inf
@@ -135,8 +136,10 @@ if NATIVE is not None:
             np.where(drawable, n, 0.0), np.where(drawable, rare, 0.0), generator
         )
         np.subtract(n, successes, successes, where=flipped & drawable)
+        # Without anything to draw: certain success, and infinitely many trials.
         sure = ((p >= 1) & (n > 0)) | ((n == math.inf) & (p > 0))
         np.copyto(successes, n, where=sure)
+        # Last, because NaN is the result whatever else was written.
         np.copyto(successes, math.nan, where=np.isnan(n) | np.isnan(p))
         with np.errstate(over="ignore"):
             out: Array = successes.reshape(counts.shape).astype(count.dtype, copy=False)

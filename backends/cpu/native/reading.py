@@ -98,6 +98,7 @@ def _read_natively(
         piece = view[position : position + _AT_ONCE]
         got, crc = native.read(fd, offset + position, piece, crc, check, threads)
         position += got
+        # The native function stops early only at the end of the file.
         if got < len(piece):
             break
     return position, crc

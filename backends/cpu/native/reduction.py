@@ -73,6 +73,7 @@ if NATIVE is not None:
         function = _NORMS.get(ord)
         if function is not None:
             norms = function(self, dim, keepdim)
+            # float32 is squared in double precision; only squares of doubles can leave the range.
             if ord != 2 or self.dtype.char != "d" or bool(np.all((norms > TINY) & (norms < np.inf))):
                 return norms
         wide = self.astype(np.float32) if self.dtype.itemsize == 2 else self

@@ -143,6 +143,7 @@ def _handles(lists: Sequence[Sequence[TensorBase]]) -> list[list[StridedHandle]]
             if tensor.dtype is not one.dtype or tensor.device != device or tensor.shape != one.shape:
                 return None
             handles.append(handle_of(tensor))
+            # All are walked as one piece of memory, so elements that belong together need one order.
             if handles[-1].strides != handle_lists[0][-1].strides:
                 return None
         handle = handle_lists[0][-1]
@@ -155,6 +156,7 @@ def _handles(lists: Sequence[Sequence[TensorBase]]) -> list[list[StridedHandle]]
 
 def apart(targets: Handles, lists: Sequence[Handles]) -> bool:
     """Return whether each target shares memory with nothing but itself among other targets and arrays."""
+    # Sorted by address, neighbours alone can overlap: n log n comparisons instead of a square.
     spans = sorted((h.data_ptr, h.data_ptr + h.nbytes) for h in targets if h.nbytes)
     if any(one[1] > other[0] for one, other in pairwise(spans)):
         return False
@@ -212,6 +214,7 @@ def inplace(lists: Lists, op: str, functor: str, count: int, *args: Any) -> None
         return
     with lists.backend.on(args[0][0].device.index or 0):
         lists.each(functor, handles[0], handles, number)
+    # The kernel wrote below the dispatcher, which would have counted the change.
     for tensor in args[0]:
         tensor._bump_version()
 

@@ -37,6 +37,7 @@ BLOCK: Final = 512
 _REMEMBERED: Final = 64
 """Lists of tensors whose tables stay on the device."""
 
+# The structs of options in sources/optimizer.cuh.
 _OPTIONS: Final = struct.Struct("@5d3Q3qq4i")
 _RULE_OPTIONS: Final = struct.Struct("@8dq4i")
 NUMBER_KINDS: Final = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int64": 5, "int32": 6}
@@ -138,6 +139,7 @@ class Stepper:
             tensors, chunks, count = self.table(dense, [number for _, number in members], counts)
             launched = self._program.kernel(kernel.format(name))
             launched(self.backend, (count,), (BLOCK,), (tensors, chunks, options))
+            # What was copied because of gaps is written back.
             for (arrays, _), used in zip(members, dense, strict=True):
                 if arrays is not used:
                     for array, copy in zip(arrays, used, strict=True):
@@ -169,6 +171,7 @@ class Stepper:
         members, steps, counts : sequence
             The arrays of each parameter, its number of steps and of elements.
         """
+        # The addresses are the key: the tables are valid as long as all tensors keep their memory.
         flat = [self.backend.current_device()]
         room = (0,) * (5 - len(members[0]))
         for arrays, number, elements in zip(members, steps, counts, strict=True):
@@ -183,6 +186,7 @@ class Stepper:
                 self._tables.move_to_end(key)
                 return uploads
         rows = np.array(flat[1:], np.int64).reshape(len(members), 8)
+        # Chunks of one size, so that a large tensor gets many blocks and a small one does not wait for it.
         pieces = -(-rows[:, 6] // CHUNK)
         owners = np.repeat(np.arange(len(members)), pieces)
         starts = np.arange(len(owners)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -201,6 +205,7 @@ class Stepper:
 def dense_count(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """Return how many elements fill their memory, in whichever order of the dimensions; 0 if they leave gaps."""
     expected = 1
+    # From the innermost dimension outwards, each stride must be the number of elements inside.
     for stride, size in sorted(
         (stride, size) for stride, size in zip(strides, shape, strict=True) if size != 1
     ):
@@ -231,6 +236,8 @@ def _expect_lists(self: Handles, steps: Handles | None, *others: Handles) -> Non
         if len(arrays) != len(self) or not self:
             raise ValueError("lists of other lengths, which the shape rule refuses")
         for one, other in zip(self, arrays, strict=True):
+            # Identity first: dtypes are mostly one object, and comparing them takes longer than all else
+            # here.
             if one.shape != other.shape or (one.dtype is not other.dtype and one.dtype != other.dtype):
                 raise ValueError("arrays of another shape or dtype, which the shape rule refuses")
 

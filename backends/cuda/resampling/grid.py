@@ -64,6 +64,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         align_corners: bool,
     ) -> tuple[StridedHandle, StridedHandle]:
         sums = wide(input.dtype)
+        # Atomics add in float32 for half dtypes, which have none and would round at each addition.
         to_input = backend.normalise(backend.namespace.zeros(input.shape, dtype=sums))
         to_grid = backend.empty(grid.shape, grid.dtype)
         _, points = _points(input, grid, padding, align_corners)

@@ -47,6 +47,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         out = mover.empty(self.shape, self.dtype)
         if 0 in self.shape or not self.ndim:
             return mover.take(out, self, self.shape, self.strides, out.strides)
+        # Read from the last element with negative strides, so that flipping is an ordinary copy.
         last = sum((self.shape[d] - 1) * self.strides[d] for d in axes)
         strides = tuple(-stride if d in axes else stride for d, stride in enumerate(self.strides))
         return mover.take(
@@ -96,6 +97,7 @@ def _join(backend: CudaBackend, out: StridedHandle, parts: Sequence[StridedHandl
     rows, inner = prod(out.shape[:axis]), prod(out.shape[axis + 1 :]) * out.dtype.itemsize
     widths = [part.shape[axis] * inner for part in parts]  # in bytes
     unit = 16
+    # All addresses and widths in one number: a unit that divides it divides each of them.
     aligned = out.data_ptr
     for part, width in zip(parts, widths, strict=True):
         aligned |= part.data_ptr | width
@@ -104,6 +106,7 @@ def _join(backend: CudaBackend, out: StridedHandle, parts: Sequence[StridedHandl
     row = sum(widths) // unit
     kernel = INDEXING.kernel(f"join_rows<{UNITS[unit]}, {integer_of(rows * row)}>")
     first = 0
+    # The arguments of a kernel have room for so many addresses; further parts take further launches.
     for start in range(0, len(parts), JOINED):
         some, ends, end = parts[start : start + JOINED], [], first
         for width in widths[start : start + JOINED]:

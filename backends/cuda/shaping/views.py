@@ -32,6 +32,7 @@ cuda.kernel("detach", lambda self: self.view(self.shape, self.strides), half="na
 def view(self: Handle, size: Sequence[int]) -> Handle:
     shape = list(size)
     if -1 in shape:
+        # With the -1 in it, the product of the known sizes has the opposite sign.
         known = -prod(shape)
         if shape.count(-1) > 1 or known <= 0 or prod(self.shape) % known:
             raise ValueError("view() of another size")
@@ -102,6 +103,7 @@ def squeeze_dim(self: Handle, dim: Sequence[int]) -> Handle:
 @cuda.kernel("unsqueeze", half="native")
 def unsqueeze(self: Handle, dim: int) -> Handle:
     axis = axis_of(dim, self.ndim + 1)
+    # The stride of a row-major layout, as in PyTorch, although it is never taken.
     step = self.shape[axis] * self.strides[axis] if axis < self.ndim else 1
     return self.view(
         (*self.shape[:axis], 1, *self.shape[axis:]), (*self.strides[:axis], step, *self.strides[axis:])

@@ -44,6 +44,7 @@ def matmul(self: Array, other: Array) -> Any:
     alike = self.ndim == other.ndim and self.shape[:-2] == other.shape[:-2]
     if alike and 2 <= self.ndim <= 3:
         return NATIVE.product(self, other, None)
+    # The leading dimensions are rows of one tall matrix.
     if self.ndim > 2 and other.ndim == 2 and self.flags.c_contiguous and self.size:
         rows = self.reshape(-1, self.shape[-1])
         return NATIVE.product(rows, other, None).reshape(*self.shape[:-1], other.shape[1])
