@@ -36,8 +36,10 @@ def port(
             raise typer.BadParameter(f"cannot read {path}: it is not text in UTF-8") from None
         except SyntaxError as error:
             raise typer.BadParameter(f"{path}:{error.lineno}: not a Python program: {error.msg}") from None
+    # Only after all files were read, so that an error in one leaves every file as it was.
     for path, source, ported in programs:
         if write and ported.text != source:
+            # Writing replaces the file, which would lose the mode of an executable script.
             mode = path.stat().st_mode
             files.write(path, ported.text)
             path.chmod(mode)

@@ -90,6 +90,7 @@ def embedding_renorm_(input: tt.Tensor, indices: tt.Tensor, max_norm: float, nor
         rows = tt.unique(indices.reshape(-1))
         selected = input.index_select(0, rows)
         norms = tt.linalg.vector_norm(selected, norm_type, 1, keepdim=True)
+        # The small number is PyTorch's, which keeps its results the same to the last digits.
         factors = tt.where(norms > max_norm, max_norm / (norms + 1e-7), tt.ones_like(norms))
         return input.index_copy_(0, rows, selected * factors)
 
@@ -217,6 +218,8 @@ def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *
         raise ArgumentError("from_file", f"files are mapped on the CPU, not on {options['device']}")
     length = count * dtype.itemsize
     if shared:
+        # Appending creates a missing file and never cuts an existing one, which may be longer than what is
+        # asked for.
         with open(filename, "ab") as stream:
             if stream.tell() < length:
                 stream.truncate(length)
@@ -229,6 +232,7 @@ def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *
         memory: Any = bytearray()
         return tt.empty(0, dtype=dtype)
     with open(filename, "r+b" if shared else "rb") as file:
+        # A file that is not shared is mapped privately: changes of the tensor stay in memory.
         access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
         memory = mmap.mmap(file.fileno(), length, access=access)
     result = tt.frombuffer(memory, dtype=dtype, count=count)

@@ -67,6 +67,7 @@ def copy_into(backend: CudaBackend, target: StridedHandle, source: StridedHandle
         fits = lead >= 0 and all(a in (1, b) for a, b in zip(source.shape, target.shape[lead:], strict=True))
         if not fits:
             raise errors.ShapeError(f"the shape {source.shape} does not broadcast to {target.shape}")
+        # A stride of 0 repeats a dimension, so the kernel needs no broadcast copy of the source.
         strides = [0 if a == 1 else s for a, s in zip(source.shape, source.strides, strict=True)]
         source = source.view(target.shape, (*[0] * lead, *strides))
     _warn_of_lost_parts(source.dtype, target.dtype)
@@ -76,6 +77,8 @@ def copy_into(backend: CudaBackend, target: StridedHandle, source: StridedHandle
 
 def _transposed(backend: CudaBackend, target: StridedHandle, source: StridedHandle) -> bool:
     """Copy by tiles in shared memory if the layouts need it; return whether it was done."""
+    # Tiles only move words, so they convert nothing, and they would read what they already wrote if the two
+    # overlap.
     if source.dtype != target.dtype or 0 in target.shape or source.shares_memory(target):
         return False
     tiles = _tiles(collapse(target.shape, [target.strides, source.strides]))
@@ -84,6 +87,7 @@ def _transposed(backend: CudaBackend, target: StridedHandle, source: StridedHand
     sizes, numbers = tiles
     batches, rows, columns = sizes
     across, down = -(-columns // TILE), -(-rows // TILE)
+    # The second and third axis of a grid end at 65,535; the kernel's loops take what lies beyond.
     POINTWISE.kernel(f"transpose_tiles<{WORDS[target.dtype.itemsize]}>")(
         backend, (across, min(down, _MAX_GRID), min(batches, _MAX_GRID)), (TILE, 8), (target, source, rows, *numbers)
     )  # fmt: skip
@@ -93,6 +97,8 @@ def _transposed(backend: CudaBackend, target: StridedHandle, source: StridedHand
 def _tiles(layout: Layout) -> tuple[tuple[int, int, int], tuple[int, ...]] | None:
     """Return batches, rows and columns of a transposition, and what follows the rows in its kernel's parameters."""
     sizes, (out, own) = layout
+    # Tiles pay only when writes and reads are each contiguous in another dimension; with short rows most of
+    # a tile would stay empty.
     if len(sizes) not in (2, 3) or out[-1] != 1 or own[-1] == 1 or sizes[-1] < TILE // 2:
         return None
     try:

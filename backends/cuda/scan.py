@@ -103,6 +103,8 @@ def _launch(
 ) -> None:
     block, parts = (tuning.threads,), plan.numbers[-2]
     partial = None
+    # With lines cut into parts, one launch adds up each part and one scans these sums; the last scan starts
+    # from them.
     if parts > 1:
         lines = plan.numbers[0] * plan.numbers[2]
         partial = workspace(backend, lines * parts * _ACCUMULATOR)
@@ -129,14 +131,17 @@ def _plan(
     sides = []
     for dims in (range(at), range(at + 1, len(shape))) if axis else ((), ()):
         runs = collapsed([(shape[d], strides[d]) for d in dims])
+        # The kernels know one stride on each side of the line; more cannot be described to them.
         if len(runs) > 1:
             return None
         sides.append(runs[0] if runs else (1, 0))
     (outer, outer_stride), (inner, inner_stride) = sides
     lines, threads, items = outer * inner, tuning.threads, _ITEMS[itemsize]
+    # Wide loads are aligned only if every line begins at a multiple of their width.
     whole = outer == 1 or (outer_stride % items == 0 and count % items == 0)
     vectors = str(may_load and inner == 1 and step == 1 and whole).lower()
     chunk, parts = count, 1
+    # Neighbouring threads then read neighbouring addresses, which a block along the line would not.
     columns = inner >= 8 and abs(inner_stride) < abs(step)
     if columns:
         # A thread walks along a line; lines are cut if there are too few to keep the GPU busy.
@@ -149,6 +154,7 @@ def _plan(
     else:
         tile = threads * items
         tiles = -(-count // tile)
+        # A part is read twice, so it has to be of at least four tiles to be worth another launch.
         chunk = tile * -(-tiles // max(1, min(tuning.blocks // lines, tiles // 4)))
         parts = -(-count // chunk)
         kernel, tasks = f"scan_lines<{{0}}, {items}, {vectors}, {{1}}, {threads}, {threads}>", lines * parts

@@ -263,6 +263,7 @@ class LinearCrossEntropyLoss(Module):
         self.num_classes = num_classes
         self.out_features = tuple(out_features)
         size = num_classes * math.prod(self.out_features)
+        # One layer even for several outputs, so that the keys of the state dict are those of PyTorch.
         self.linear = Linear(in_features, size, bias=bias, device=device, dtype=dtype)
         self.reduction = reduction
         self.register_buffer("weight", weight)

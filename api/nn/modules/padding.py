@@ -238,6 +238,7 @@ class _CircularPadNd(_Pad):
 
     def forward(self, input: tt.Tensor) -> tt.Tensor:
         """Return the padded input."""
+        # Circular padding takes inputs of any rank; PyTorch's modules allow only a sample or a batch.
         if input.ndim not in (self._dims + 1, self._dims + 2):
             raise ValueError(
                 f"expected {self._dims + 1}D or {self._dims + 2}D input (got {input.ndim}D input)"

@@ -55,6 +55,7 @@ class _MaxPoolNd(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
+    # As in PyTorch, whose older pickles lack these attributes.
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for name, value in (("padding", 0), ("dilation", 1)):
@@ -221,6 +222,7 @@ class _AvgPoolNd(Module):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
+    # As in PyTorch, whose older pickles lack these attributes.
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for name, value in (

@@ -242,6 +242,7 @@ class BCEWithLogitsLoss(_Loss):
         pos_weight: tt.Tensor | None = None,
     ) -> None:
         super().__init__(size_average, reduce, reduction)
+        # Buffers, so that they follow the module to a device and are saved with it.
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 

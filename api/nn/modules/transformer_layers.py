@@ -90,6 +90,7 @@ class TransformerEncoderLayer(Module):
         self.dropout2 = Dropout(dropout)
         self.activation = _get_activation_fn(activation)
 
+    # As in PyTorch, whose older pickles lack the activation.
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.__dict__.setdefault("activation", F.relu)
@@ -197,6 +198,7 @@ class TransformerDecoderLayer(Module):
         self.dropout3 = Dropout(dropout)
         self.activation = _get_activation_fn(activation)
 
+    # As in PyTorch, whose older pickles lack the activation.
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.__dict__.setdefault("activation", F.relu)

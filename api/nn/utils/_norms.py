@@ -24,6 +24,7 @@ def scaled(v: tt.Tensor, g: tt.Tensor, dim: int) -> tt.Tensor:
 
 def power_iteration(matrix: tt.Tensor, u: tt.Tensor, v: tt.Tensor, steps: int, eps: float) -> None:
     """Improve the estimates of the first singular vectors in place."""
+    # The estimates are state of the module: gradients take them as constants, and they keep their storage.
     with tt.no_grad():
         for _ in range(steps):
             u.copy_(F.normalize(tt.mv(matrix, v), dim=0, eps=eps))

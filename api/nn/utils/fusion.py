@@ -23,6 +23,8 @@ def _scale_and_shift(
     bn_bias: tt.Tensor | None,
 ) -> tuple[tt.Tensor, tt.Tensor]:
     """Return the factor of the weight, and the new bias."""
+    # (y - mean) * scale + bn_bias for y = Wx + bias is again linear: W * scale, and (bias - mean) * scale +
+    # bn_bias.
     scale = (var + eps).rsqrt()
     if bn_weight is not None:
         scale = scale * bn_weight
@@ -85,6 +87,7 @@ def fuse_linear_bn_weights(
 def _fused(layer: M, bn: Module, transpose: bool) -> M:
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval! Call eval() on both modules first")
+    # A copy: the caller keeps the layer as it was.
     fused = copy.deepcopy(layer)
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("the normalisation has no running mean and variance")

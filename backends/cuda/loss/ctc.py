@@ -60,6 +60,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         x, (steps, batch, classes) = as_computed(log_probs), log_probs.shape
         labels = targets.shape[1]
         loss = backend.empty((batch,), x.dtype)
+        # The states are the labels with a blank before, between and after them.
         log_alpha = backend.empty((batch, steps, 2 * labels + 1), x.dtype)
         how = packed(steps, batch, classes, labels, blank, int(zero_infinity))
         sizes = contiguous(backend, targets), lengths(input_lengths, target_lengths)

@@ -48,9 +48,11 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
             name = name.replace("<", "_slopes<")
             out = backend.empty((rows, classes), input.dtype)
             arrays.insert(0, contiguous(backend, grad))
+        # Scratch for the kernel: which classes are targets, as the target lists them by number.
         if op == "_multilabel_margin":
             arrays.append(backend.empty((rows, classes), "bool"))
         args = (*arrays, out, rows, classes, *how, np.uint64(backend.failures.address), kind_of(op))
+        # A warp takes a row.
         PROGRAM.kernel(name)(backend, grid_of(rows * 32), (THREADS,), args)
         backend.failures.launched()
         return out

@@ -103,10 +103,13 @@ class CapturedNumbers:
         reserve(generator, 0, self._backend.device_type)  # refuses generators of other devices
         source = self._source(self._backend.generator() if generator is None else generator)
         seed, offset = source.generator.reserve(count)
+        # The counter wraps at 2**64. A distance over half of that can only come from going backwards.
         relative = (offset - source.first) % _ALL
         if seed != source.seed or relative >= _ALL // 2:
             raise errors.DeviceError(_CHANGED)
         source.own += count
+        # The seed and the first counter are read from memory at replay; the kernel is told only how far it
+        # is from there.
         return 0, relative, source.address
 
     def taken(self, generator: Generator | None) -> tuple[int, int]:
@@ -128,8 +131,11 @@ class CapturedNumbers:
             generator = source.generator
             source.total = (generator.get_offset() - source.first) % _ALL
             changed |= generator.initial_seed() != source.seed or source.total >= _ALL // 2
+            # Captured kernels did not run, so nothing was drawn yet. As in PyTorch, the first replay
+            # continues from here.
             generator.manual_seed(source.seed)
             generator.set_offset(source.first)
+        # Generators from which no captured kernel draws need no state at replay.
         self._sources = {generator: source for generator, source in self._sources.items() if source.own}
         self._states = self._states if self._sources else None
         if changed:
@@ -144,6 +150,7 @@ class CapturedNumbers:
         if self._states is None:
             return
         stream = self._backend.library().cuda.get_current_stream()
+        # The states must not be freed for reuse before the replay's work on this stream has read them.
         self._states.owner.record_stream(stream)
         if self._ready is not None:
             if self._ready.done:
@@ -151,8 +158,11 @@ class CapturedNumbers:
             else:
                 stream.wait_event(self._ready)
         for source in self._sources.values():
+            # A replay takes as many counters as the capture did, so no two replays give the same numbers.
             seed, offset = source.generator.reserve(source.total)
             args = (np.uint64(source.address), np.uint64(seed), np.uint64(offset))
+            # A kernel, not a copy from the host: it is ordered before the graph's work and needs no pinned
+            # memory.
             RANDOM.kernel("write_state")(self._backend, (1,), (1,), args)
 
 
