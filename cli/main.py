@@ -105,6 +105,7 @@ def root(
 
 def chosen(words: Sequence[str]) -> Iterable[str]:
     """Return the commands of tt that a call may need: the one that it names, or all."""
+    # Importing a command takes time, so only the one that is named is imported.
     first = next((word for word in words if word != "--debug"), "")
     return (first,) if first in OWN else OWN
 

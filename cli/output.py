@@ -29,6 +29,7 @@ def console() -> Console:
 
 def is_terminal(stream: TextIO) -> bool:
     """Return whether a stream is shown to people, as rich decides it; a plain pipe is none without asking rich."""
+    # Rich takes 20 ms to import; without a terminal and these variables its answer is no.
     if not stream.isatty() and not {"FORCE_COLOR", "TTY_COMPATIBLE"} & {*os.environ}:
         return False
     from rich.console import Console
@@ -38,6 +39,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 def as_json(value: Any) -> None:
     """Print a value as JSON."""
+    # Written without Rich, whose line wraps would break the JSON.
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -52,6 +54,7 @@ def problem(message: str) -> None:
         from rich.console import Console
         from rich.text import Text
 
+        # Soft, so that paths and commands can be copied whole.
         errors = Console(stderr=True, highlight=False, soft_wrap=True)
         errors.print(Text.assemble(("error: ", "bold red"), message))
     else:
@@ -95,6 +98,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, empty: str 
         The message instead of a table without rows; on standard error, so that a pipe receives nothing.
     """
     if not rows:
+        # To stderr: programs that read the table from a pipe must see no row.
         sys.stderr.write(f"{empty}\n")
         return
     right = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
@@ -107,6 +111,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, empty: str 
         for name, is_number in zip(columns, right, strict=True):
             shown.add_column(name, justify="right" if is_number else "left", overflow="fold")
         for row in rows:
+            # As Text, since Rich would take brackets in a plain str for its markup.
             shown.add_row(*(Text(cell(value)) for value in row))
         console().print(shown)
     else:
@@ -127,6 +132,7 @@ def wide_table(
     room = console().width - sum(widths[:keep])
     parts: list[list[int]] = [[]]
     for i in range(keep, len(columns)):
+        # A part has at least one column, even one that is wider than the terminal.
         if parts[-1] and sum(widths[j] for j in [*parts[-1], i]) > room:
             parts.append([])
         parts[-1].append(i)
@@ -219,6 +225,7 @@ def progress(title: str, total: int, *, lines: int = 4) -> Iterator[Steps]:
         return
 
     def line(done: int, note: str) -> None:
+        # A log in a file or in CI gets a few lines instead of a moving bar.
         every = max(1, total // lines) if lines else total + 1
         if done % every == 0 or (done == total and lines):
             sys.stderr.write(f"{title}: {done}/{total} {note}\n")

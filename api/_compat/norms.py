@@ -105,6 +105,7 @@ def nuclear_norm(
     tensor(7.)
     """
     warn_user("nuclear_norm() is deprecated: use tt.linalg.matrix_norm(A, 'nuc')")
+    # PyTorch has an overload without dim, whose second argument by position is keepdim.
     if isinstance(dim, bool):
         dim, keepdim = None, dim
     return tt.linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)
@@ -155,4 +156,5 @@ def native_norm(
         raise ValueRangeError(
             "native_norm(): only full reductions are supported: dim is empty or has all dimensions"
         )
+    # As in PyTorch, over the stored values only: zeros that are not stored add nothing to a sum of powers.
     return tt.linalg.vector_norm(input.coalesce().values(), 2 if p is None else p)

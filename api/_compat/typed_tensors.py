@@ -46,6 +46,7 @@ class TensorType(type):
         return bool(same and instance.layout == (cls._layout or tt.strided))
 
     def __call__(cls, *args: Any, device: Device = None) -> Any:
+        # A tensor as the only argument brings its own device, which a second one could only contradict.
         if len(args) == 1 and tt.is_tensor(args[0]):
             refuse_device(cls.__name__, device)
         chosen = tt.device(cls._device if device is None else device)
@@ -125,6 +126,7 @@ def set_default_tensor_type(t: Any, /) -> None:
     warn_user("set_default_tensor_type() is deprecated: use tt.set_default_dtype and tt.set_default_device")
     kind = t
     if isinstance(t, str):
+        # Programs name the types of PyTorch in text, which importing tt under its name does not change.
         module, _, name = t.replace("torch.", "tt.", 1).rpartition(".")
         owner = {"tt": tt, "tt.cuda": tt.cuda}.get(module)
         kind = getattr(owner, name, None) if name in NAMES else None

@@ -17,11 +17,14 @@ def _gradient(
     conv: Callable[..., Any], input: Any, weight: Any, grad_output: tt.Tensor, options: tuple[Any, ...]
 ) -> tt.Tensor:
     """Return the gradient of the one of input and weight that is a size."""
+    # Only the shape matters: convolution is linear in each operand, so its gradient does not read the
+    # value.
     sized = tt.empty(
         tuple(weight if tt.is_tensor(input) else input), dtype=grad_output.dtype, device=grad_output.device
     ).requires_grad_()
     stride, padding, dilation, groups = options
     first, second = (input.detach(), sized) if tt.is_tensor(input) else (sized, weight.detach())
+    # Callers may be in no_grad, as PyTorch's functions work there too.
     with tt.enable_grad():
         output = conv(first, second, None, stride, padding, dilation, groups)
     gradient: tt.Tensor | None = tt.autograd.grad(output, sized, grad_output)[0]

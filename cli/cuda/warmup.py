@@ -57,6 +57,7 @@ def warmup(
         archs = list(dict.fromkeys(map(arch_name, arch))) if arch else [present_arch()]
     except ValueRangeError as error:
         raise typer.BadParameter(str(error), param_hint="--arch") from None
+    # Only when no architecture was named did it ask the GPU, so the advice is right only then.
     except DeviceError as error:
         if arch:
             raise

@@ -125,6 +125,8 @@ def check(
     from tt.testing.coverage import parse_place
     from tt.testing.registrations import check_all, check_files
 
+    # Options that would be ignored are refused: a check that seems to pass would hide that they did
+    # nothing.
     options = {
         "--backend": backends, "--run": run, "--ops": patterns, "--dtype": dtypes, "--baseline": baseline,
         "--save-baseline": save_baseline,
@@ -149,6 +151,7 @@ def check(
     for path, mark in ((junit, conformance.JUNIT_MARK), (save_baseline, conformance.BASELINE_MARK)):
         if path is not None:
             require_writable(path, mark)
+    # Read and checked before the run, which may take minutes.
     known = conformance.read(baseline) if baseline is not None else None
     backend_places = list(dict.fromkeys(map(parse_place, backends or ["cpu"])))
     if run:

@@ -77,6 +77,7 @@ def show_coverage(
     require_one_format(file, as_markdown, as_html, as_json)
     for path in (file, as_html):
         if path is not None:
+            # Refused before the matrix is made, and only files that tt wrote are overwritten.
             require_writable(path, GENERATED)
     table = matrix(chosen, ops=patterns or (), namespace=namespace, dtype=dtype or None, missing=missing)
     if as_json:

@@ -131,6 +131,7 @@ def served(definition: OpDefinition) -> list[dict[str, Any]]:
         )
     for name in host.names("layer"):
         layer = REGISTRY.layers.get(name)
+        # Generic layers treat every operator alike, so they say nothing of this one.
         if layer is None or layer.generic:
             continue
         rule = layer.rule(REGISTRY.operator(definition.name), "functional")

@@ -47,6 +47,7 @@ class _InstanceNorm(_NormBase):
                     f"expected input's size at dim={dim} to match num_features ({self.num_features}), "
                     f"but got: {size}."
                 )
+            # Without affine nothing has this size, so PyTorch only warns.
             warn_user(
                 f"input's size at dim={dim} does not match num_features. You can silence this warning by not "
                 "passing in num_features, which is not used because affine=False",
@@ -70,6 +71,8 @@ class _InstanceNorm(_NormBase):
         error_msgs: list[str],
     ) -> None:
         version = local_metadata.get("version")
+        # Checkpoints of PyTorch before 0.4 always have these buffers and no version; PyTorch refuses them
+        # with this advice.
         if version is None and not self.track_running_stats:
             names = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if names:

@@ -224,6 +224,7 @@ class CrossMapLRN2d(Module):
         """Return the normalised input."""
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        # As in PyTorch, an even size takes a window of one channel less.
         channels, reach = input.shape[1], (self.size - 1) // 2
         squares = input * input
         wide = F.pad(squares, (0, 0, 0, 0, reach, reach))

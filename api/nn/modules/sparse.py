@@ -25,6 +25,7 @@ class _Table(Module):
         if padding is not None:
             if not -rows <= padding < rows:
                 raise AssertionError(f"padding_idx ({padding}) must be within num_embeddings ({rows})")
+            # From here on at least 0, so that kernels can compare it with indices.
             self.padding_idx = padding % rows
         if weight is not None:
             if tuple(weight.shape) != (rows, columns):
@@ -32,6 +33,8 @@ class _Table(Module):
                     f"Shape of weight {tuple(weight.shape)} does not match num_embeddings and embedding_dim "
                     f"({rows}, {columns})"
                 )
+            # The given table is not copied and its padding row not zeroed: pretrained rows stay as they
+            # are.
             self.weight = Parameter(weight, requires_grad=not freeze)
             return
         self.weight = Parameter(

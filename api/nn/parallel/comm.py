@@ -74,6 +74,7 @@ def broadcast_coalesced(
     >>> [len(row) for row in broadcast_coalesced([tt.ones(2), tt.ones(3)], ["meta"])]
     [2]
     """
+    # Not joined in buffers as in PyTorch: that saves calls, and the results are the same.
     return tuple(tuple(broadcast(tensor, [device])[0] for tensor in tensors) for device in devices)
 
 
@@ -242,6 +243,7 @@ def gather(
     >>> gather([tt.ones(2, 3, device="meta")] * 2, 1, "meta").shape
     tt.Size([2, 6])
     """
+    # Scalars are joined to a vector, as in PyTorch.
     rows = [tensor.reshape(1) if tensor.dim() == 0 else tensor for tensor in tensors]
     for row in rows:
         accelerator(row.device)

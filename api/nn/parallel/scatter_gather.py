@@ -77,6 +77,8 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
         devices = [accelerator(device) for device in target_gpus]
         if not devices:
             raise ValueRangeError("scatter(): tensors are divided among devices, and there are none")
+        # A short dimension gives fewer pieces than devices; the devices at the end then get nothing, as in
+        # PyTorch.
         return tuple(
             piece.to(device) for piece, device in zip(inputs.chunk(len(devices), dim), devices, strict=False)
         )
@@ -112,6 +114,7 @@ def scatter_kwargs(
     """
     args = list(scatter(inputs, target_gpus, dim)) if inputs else []
     named = list(scatter(kwargs, target_gpus, dim)) if kwargs else []
+    # A call with only positional or only named tensors still needs both parts on every device.
     args += [()] * (len(named) - len(args))
     named += [{} for _ in range(len(args) - len(named))]
     return tuple(args), tuple(named)

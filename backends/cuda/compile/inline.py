@@ -87,6 +87,7 @@ def compile_launched(backend: CudaBackend, source: Any, function: Any) -> Callab
         ]
         kernel(grid, block, tuple(arguments), shared_mem=shared_mem)
         for parameter, value in zip(function.parameters, args, strict=True):
+            # The kernel may have written it, so tensors saved for backward have to be found changed.
             if parameter.type.kind == "pointer" and not parameter.type.const:
                 value._bump_version()
 
@@ -94,6 +95,7 @@ def compile_launched(backend: CudaBackend, source: Any, function: Any) -> Callab
 
 
 def _options(source: Any) -> tuple[str, ...]:
+    # A standard among the user's options replaces the usual one.
     named = any(option.startswith(("-std", "--std")) for option in source.options)
     return (*source.options, *(() if named else (STANDARD,)))
 

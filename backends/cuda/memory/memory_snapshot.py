@@ -20,6 +20,7 @@ Place = Device | str | int | None
 
 def _ledgers() -> list[Ledger]:
     cuda = backend()
+    # The allocator exists only after the library was loaded.
     cuda.library()
     allocator = cuda._allocator()
     if allocator is None:
@@ -69,6 +70,8 @@ def _record_memory_history(
     ledgers = _ledgers()
     chosen = ledgers if device is None else [ledgers[place(device).index or 0]]
     for ledger in chosen:
+        # "state" wants no trace, but places are noted only while there is a history; so it has room for one
+        # event.
         kept = 1 if enabled == "state" else max_entries
         ledger.history = None if enabled is None else History(kept, context is not None)
 
@@ -148,6 +151,7 @@ def _bars(events: list[dict[str, Any]]) -> tuple[list[Bar], list[tuple[int, int]
 
     def close(address: int, step: int) -> None:
         size, floor, what = live[address]
+        # A block that moved in this very event has no width yet and needs no bar.
         if step > since[address]:
             bars.append((since[address], step, floor, size, what))
         since[address] = step
@@ -162,11 +166,13 @@ def _bars(events: list[dict[str, Any]]) -> tuple[list[Bar], list[tuple[int, int]
             since[address] = step
             order.append(address)
             highest = max(highest, floor + size)
+        # Events of blocks that were allocated before the recording began have no start, and are left out.
         elif action == "free_completed" and address in live:
             close(address, step)
             gone = live.pop(address)[0]
             place_of = order.index(address)
             order.remove(address)
+            # Bars are stacked, so what lies above falls by the size, and begins a bar at its new height.
             for above in order[place_of:]:
                 close(above, step)
                 kept, floor, what = live[above]
@@ -199,6 +205,7 @@ def _drawn(name: str, bars: list[Bar], held: list[tuple[int, int]], highest: int
     points, level = [], 0
     for step, now in [*held, (steps, held[-1][1])]:
         x = _LEFT + step * across
+        # Two points each, as the pool grows in steps.
         points += [f"{x:.1f},{bottom - level * up:.1f}", f"{x:.1f},{bottom - now * up:.1f}"]
         level = now
     lines.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="#333" stroke-dasharray="4 3"/>')

@@ -35,6 +35,7 @@ class AttentionFlags(Settings):
         self.half_sums = False
 
     def __setattr__(self, name: str, value: Any) -> None:
+        # The operators in core read their own flags, as they must not import a backend.
         super().__setattr__(name, value)
         if name != "half_sums":
             setattr(ATTENTION, name, value)

@@ -51,6 +51,7 @@ class Driver:
 @lru_cache(maxsize=1)
 def find_driver() -> Driver:
     """Query the NVIDIA driver, once in a process."""
+    # The driver is asked without CuPy, so that the reason is known also where CuPy is missing or broken.
     try:
         library = ctypes.CDLL(_LIBRARY)
     except OSError:
@@ -74,6 +75,7 @@ def installed_cupy() -> tuple[str, ...]:
     """Return the names of the installed CuPy packages; a source build is "cupy"."""
     if find_spec("cupy") is None:
         return ()
+    # The wheels of each CUDA version have a name of their own, and several of them share the module `cupy`.
     names = {str(d.metadata["Name"]).lower() for d in distributions()}
     return tuple(sorted(n for n in names if n == "cupy" or n.startswith("cupy-cuda")))
 
@@ -117,6 +119,7 @@ def diagnose(driver: Driver, packages: tuple[str, ...], version: str = "") -> st
             f"several CuPy packages are installed and overwrite each other: {', '.join(packages)}; "
             f"try: pip uninstall {' '.join(packages)}, then {install.removeprefix('try: ')}"
         )
+    # The name is cupy-cuda12x; plain cupy was built for any version, so it has no number to compare.
     major = packages[0].removeprefix("cupy-cuda").removesuffix("x")
     if major.isdigit() and int(major) > driver.major:
         return f"{packages[0]} needs a driver for CUDA {major}, this one supports {driver}; {install}"
@@ -130,6 +133,7 @@ def diagnose(driver: Driver, packages: tuple[str, ...], version: str = "") -> st
 def reason() -> str | None:
     """Return why CUDA cannot be used on this machine, or None if it can."""
     driver = find_driver()
+    # Without a driver no package would help, so the distributions are not listed, which takes longer.
     if driver.problem:
         return diagnose(driver, ())
     return diagnose(driver, installed_cupy(), cupy_version())

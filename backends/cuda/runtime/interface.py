@@ -125,13 +125,16 @@ def caching_allocator_alloc(size: int, device: Device | str | int | None = None,
         When there is not as much.
     """
     cuda, home = backend(), place(device)
+    # The pool is that of the current device.
     with cuda.on(home.index or 0):
         if stream is None:
             memory = cuda.memory.allocate(size)
         else:
             native = cuda.external_stream(stream, home) if isinstance(stream, int) else stream.native
+            # The pool keeps a list of free blocks for each stream, and takes that of the current one.
             with native.native:
                 memory = cuda.memory.allocate(size)
+        # Only the address is given out, so the object that frees the memory at its end is kept here.
         cuda.lent[memory.ptr] = memory
     return int(memory.ptr)
 

@@ -21,6 +21,7 @@ class _Work:
         """Return whether the work is done; if it is, raise what went wrong in it."""
         done = bool(self.native.done)
         if done and self._waited is not None:
+            # This work is over, so what its kernels recorded of failures can be raised now.
             self._waited()
         return done
 
@@ -94,6 +95,7 @@ class OpenedEvent:
         self._runtime.eventRecord(self.ptr, stream.ptr)
 
     def __del__(self) -> None:
+        # At exit the driver may already be gone.
         if self.ptr and not sys.is_finalizing():
             self._runtime.eventDestroy(self.ptr)
 
