@@ -25,6 +25,7 @@ _ACCESS = ("__get__", "__set__", "__delete__")
 @functools.cache
 def _allowed() -> frozenset[Any]:
     """Return the methods that need no shape, as `__tt_function__` gets them."""
+    # Collected at the first use, when the methods of the class are all there.
     return frozenset(getattr(tt.Tensor, name) for name in _ALLOWED)
 
 
@@ -61,6 +62,8 @@ class UninitializedTensorMixin:
             device=this.data.device if device is None else device,
             dtype=this.data.dtype if dtype is None else dtype,
         )
+        # The same object becomes an ordinary parameter, so that optimizers and modules which hold it need
+        # not be told.
         this.__class__ = type(self).cls_to_become
         plain = this.detach()
         this._keys = (
@@ -76,6 +79,7 @@ class UninitializedTensorMixin:
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Refuse what needs a shape."""
+        # Attributes come as their getters and setters; each module reads some while it is built.
         if func not in _allowed() and getattr(func, "__name__", None) not in _ACCESS:
             raise ValueError(
                 f"{getattr(func, '__name__', func)} of an uninitialized parameter or buffer: it has no shape yet\n"
@@ -143,6 +147,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
         if id(self) not in memo:
+            # Cloning would ask for a shape; three facts make an equal one.
             memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
         new: UninitializedParameter = memo[id(self)]
         return new
@@ -202,6 +207,8 @@ class UninitializedBuffer(UninitializedTensorMixin, tt.Tensor):  # type: ignore[
     ) -> Any:
         """Refuse functions that need a shape; a result of another dtype or device has none either."""
         result = super().__tt_function__(func, types, args, kwargs)
+        # Conversion of an empty tensor gives a plain one; it has to stay uninitialised on the new device or
+        # dtype.
         if func not in _converting() or type(result) is not tt.Tensor:
             return result
         return cls(result.requires_grad, result.device, result.dtype, args[0].persistent)

@@ -90,6 +90,8 @@ def strided_positions(
     xp: Namespace, size: Sequence[int], stride: Sequence[int], offset: int, extent: int
 ) -> Any:
     """Return the positions in the flat content that sizes and strides address, in row-major order."""
+    # The standard has no strides: the positions of all elements are computed, and taken from the flat
+    # array.
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if 0 not in size and (offset < 0 or last >= extent):
         raise errors.ShapeError(
@@ -141,6 +143,7 @@ def pieces(self: Any, sizes: Sequence[int], axis: int) -> list[Any]:
 def split(xp: Namespace, self: Any, split_size: int, dim: int) -> list[Any]:
     axis = xp.axis(dim, self.ndim)
     size = self.shape[axis]
+    # Slices would cut a larger number silently.
     if split_size >= 2**63:
         raise OverflowError("a size is an integer of 64 bits")
     if split_size < 0 or (split_size == 0 and size):
@@ -190,6 +193,7 @@ def flip(xp: Namespace, self: Any, dims: Sequence[int]) -> Any:
     if not len(dims) or not self.ndim:
         xp.axes(dims, self.ndim)
         return xp.copy(self)
+    # Some libraries flip by a view, but the operator promises memory of its own.
     return xp.copy(xp.flip(self, axis=xp.axes(dims, self.ndim)))
 
 
@@ -200,6 +204,7 @@ def resize(xp: Namespace, self: Any, size: Sequence[int]) -> Any:
     flat, count = xp.reshape(self, (-1,)), xp.product(size)
     missing = count - xp.product(self.shape)
     if missing > 0:
+        # PyTorch leaves new elements undefined, so zeros will do.
         flat = xp.concat([flat, xp.zeros((missing,), dtype=self.dtype)], axis=0)
     return xp.reshape(flat[:count], tuple(size))
 

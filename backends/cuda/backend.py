@@ -96,6 +96,7 @@ class CudaBackend(Backend):
     def device_count(self) -> int:
         """Return the driver's number of devices; 0 where CUDA cannot be used."""
         if self._devices is None:
+            # Before the first use only the driver is asked, which makes no context on a device.
             count = 0 if self.available() else find_driver().devices
             if not (count and self.is_initialized()):
                 return count
@@ -177,6 +178,7 @@ class CudaBackend(Backend):
     def new_stream(self, device: Device, priority: int = 0) -> CudaStream:
         """Return a new stream of CuPy, which does not wait for the default one."""
         with self.on(device.index or 0):
+            # Non-blocking, or work on the default stream would wait for this one, and it for that.
             return self._stream(self.library().cuda.Stream(non_blocking=True, priority=priority))
 
     def external_stream(self, pointer: int, device: Device) -> CudaStream:
@@ -230,6 +232,7 @@ class CudaBackend(Backend):
 
     def record_stream(self, handle: StridedHandle, stream: CudaStream) -> None:
         """Keep the memory of a handle, when it is freed, until a stream has finished its work."""
+        # Only the pool's blocks can be noted; memory of another library frees itself.
         note = getattr(handle.owner, "record_stream", None)
         if note is not None:
             note(stream.native)
@@ -356,6 +359,7 @@ class CudaBackend(Backend):
     ) -> bool:
         """Copy an array of the host straight into a handle, if both are alike."""
         if target.dtype != array.dtype or target.shape != array.shape or not target.is_contiguous:
+            # False lets the caller convert on the host first; a copy of bytes cannot.
             return False
         with self.on(self.index_of(target)):
             self.transfers.write(target, array, non_blocking)
@@ -384,6 +388,7 @@ class CudaBackend(Backend):
 
     def is_pinned(self, address: int) -> bool:
         """Return whether an address of the host is in page-locked memory."""
+        # Asked of any memory of the host, so it must not start CUDA; without it none is pinned.
         return self.is_initialized() and not self.available() and self.transfers.is_pinned(address)
 
     def to_dlpack(self, handle: StridedHandle, **options: Any) -> Any:

@@ -110,8 +110,11 @@ class _Reductions:
         def kernel(
             self_: StridedHandle, dim: int | Sequence[int] | None = None, keepdim: bool = False
         ) -> StridedHandle:
+            # An empty list of dimensions reduces none here, although it means all to sums; PyTorch does the
+            # same.
             nothing = dim is not None and not isinstance(dim, int) and not len(dim)
             dims = () if nothing else axes(dim, self_.ndim)
+            # uint8 was PyTorch's type of truth before bool, and its results kept it.
             dtype = self_.dtype if self_.dtype == np.uint8 else np.dtype(np.bool_)
             return self._one(name, self_, dims, keepdim, dtype)
 
@@ -147,6 +150,7 @@ class _Reductions:
             dims = axes(dim, self_.ndim)
             _expect_elements(self_, dims)
             operation = f"reduction::{name}<{name_of(self_.dtype)}>"
+            # Ordered, as the place along the line is a result; of equal extremes the first counts.
             return self._walk(operation, (self_,), dims, keepdim, (self_.dtype, _INT64), ordered=True)
 
         return kernel
@@ -186,8 +190,10 @@ class _Reductions:
         dims = axes(dim, self_.ndim)
         order, dtype = float(ord), self_.dtype
         empty = any(self_.shape[d] == 0 for d in dims)
+        # Sums of nothing are 0, but there is no largest or smallest of no elements.
         if order < 0 or order == math.inf:
             _expect_elements(self_, dims)
+        # The usual orders need no powers.
         named = {0.0: "Norm0", 1.0: "Norm1", 2.0: "Norm2", math.inf: "LargestSize", -math.inf: "SmallestSize"}
         if order in named:
             return self._one(named[order], self_, dims, keepdim, dtype)

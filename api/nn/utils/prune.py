@@ -45,6 +45,7 @@ def _check_amount(amount: Any) -> None:
     """Refuse anything but a count or a fraction."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    # An int counts elements, a float is a share of them: 1 and 1.0 mean different amounts.
     least, most = (0, math.inf) if isinstance(amount, numbers.Integral) else (0.0, 1.0)
     if not least <= float(amount) <= most:
         raise ValueError(
@@ -96,6 +97,7 @@ class RandomUnstructured(_Unstructured):
     """
 
     def _chosen(self, t: tt.Tensor, count: int) -> tt.Tensor:
+        # The largest of random numbers are a sample without repetition.
         return tt.topk(tt.rand_like(t).view(-1), k=count).indices
 
 
@@ -139,6 +141,7 @@ class _Structured(BasePruningMethod):
         kept = tt.topk(self._importance(t), k=size - count, largest=True).indices
         mask = tt.zeros_like(t)
         mask.index_fill_(self.dim, kept, 1)
+        # Multiplied, so that what was pruned before stays pruned.
         return mask * default_mask.to(dtype=mask.dtype)
 
 
@@ -290,6 +293,7 @@ def global_unstructured(
     if not isinstance(scores, dict):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     relevant = parameters_to_vector([scores.get(pair, getattr(*pair)) for pair in pairs])
+    # Pruning may be repeated: elements that a mask already hides must not be counted again.
     masks = [getattr(m, f"{n}_mask", tt.ones_like(getattr(m, n))) for m, n in pairs]
     container = PruningContainer()
     # A container compares names, and there is no parameter here: any name will do.

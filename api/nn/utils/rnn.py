@@ -63,6 +63,7 @@ class PackedSequence(PackedSequence_):
     ) -> PackedSequence:
         """Make it of parts; (data, batch_sizes) may be given as one tuple."""
         if batch_sizes is None:
+            # As in PyTorch, both may come as a pair in the only argument.
             parts: Any = data
             if not isinstance(parts, (tuple, list)) or len(parts) != 2:
                 raise ValueError("PackedSequence takes data and batch_sizes, or a pair of both")
@@ -85,6 +86,8 @@ class PackedSequence(PackedSequence_):
             Those of `Tensor.to`.
         """
         data = self.data.to(*args, **kwargs)
+        # Indices follow the device but not the dtype, and batch sizes stay on the CPU, where the loop reads
+        # them.
         if data is self.data:
             return self
         sorted_indices, unsorted_indices = (
@@ -259,6 +262,7 @@ def pad_packed_sequence(
     lengths = lengths.cpu()
     if unsorted is None:
         return padded, lengths
+    # Lengths are on the CPU, so their index has to be there too.
     return padded.index_select(0 if batch_first else 1, unsorted), lengths[unsorted.cpu()]
 
 

@@ -172,12 +172,16 @@ def common_kernels(dtypes: Sequence[str] = DTYPES) -> list[ProgramKernel]:
     from tt.backends.cuda.kernels import kernel_tables
 
     notes = _Notes()
+    # The same code as in a program chooses the kernels: it runs on handles without memory, and launches are
+    # noted.
     backend = CudaBackend(_Nothing(), _Library, notes)
     tables = kernel_tables(backend)
     natives = {name: np.dtype(backend.native_dtype(to_dtype(name))) for name in dtypes}
     own: dict[str, list[Any]] = {}
     for table in tables:
         for kernel in table.kernels:
+            # Kernels without a priority make views or call CuPy, so there is nothing of their own to
+            # compile.
             if kernel.form != "out" and kernel.priority:
                 own.setdefault(kernel.op, []).append(kernel)
     for name, native in natives.items():
@@ -197,6 +201,7 @@ def _calls(backend: CudaBackend, native: Any) -> Iterator[tuple[str, tuple[Any, 
         return backend.empty(shape, np.dtype(dtype))
 
     x, y, step = empty(ROWS, COLUMNS), empty(ROWS, COLUMNS), empty(dtype=np.float32)
+    # Statistics are kept in the wide dtype.
     noted = np.promote_types(native, np.float32) if native.kind == "f" else np.dtype(np.float32)
     named: dict[str, Any] = {
         "x": x, "y": y, "row": empty(COLUMNS), "column": empty(ROWS, 1), "pair": [x, y], "number": empty(),
@@ -222,6 +227,7 @@ def _call(kernels: list[Any], op: str, args: tuple[Any, ...], numbers: dict[str,
     """Call the kernel of an operator that takes the given arguments."""
     for kernel in kernels:
         takes = kernel.takes or tuple(
+            # Kernels that declare no arguments take them by the names of their parameters.
             kernel.function.__code__.co_varnames[: kernel.function.__code__.co_argcount]
         )
         rest = takes[len(args) :]
@@ -320,6 +326,7 @@ def compile_all(
         return Warmed(str(kernel), arch, "compiled", time.perf_counter() - began)
 
     done: list[Warmed] = []
+    # Threads are enough, since NVRTC does its work outside of Python.
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         try:
             waiting = [pool.submit(warm, kernel, arch) for arch in archs for kernel in kernels]
@@ -334,5 +341,6 @@ def compile_all(
                 hint=f"{VARIABLE}=FOLDER, which names another folder",
             ) from error
         finally:
+            # After a failed write, or Ctrl-C, nothing that has not begun is compiled.
             pool.shutdown(wait=False, cancel_futures=True)
     return done

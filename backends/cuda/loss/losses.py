@@ -91,6 +91,7 @@ class _Classes:
         rest = input.shape[:axis] + input.shape[axis + 1 :]
         fits = input.ndim > 0 and target.shape == rest
         if not fits or (weight is not None and weight.shape != input.shape[axis : axis + 1]):
+            # Kernels are called with what the shape rule let through; this only guards direct calls of one.
             raise ValueError("sizes that do not fit, which the shape rule refuses")
         self.axis, self.classes, self.inner = axis, input.shape[axis], prod(input.shape[2:])
         self.count = prod(target.shape)
@@ -146,6 +147,7 @@ class _Losses:
         pair = np.dtype(
             np.complex64 if compute.itemsize == 4 else np.complex128
         )  # two numbers, see loss::Whole
+        # Ordered, since the weight of a class is read at its place along the line.
         return self._walk(
             f"loss::Scores<{name_of(given.input.dtype)}, {smooth}>", (given.input,), (given.axis,), False,
             (pair, compute if smoothing > 0 else None), extra=given.weight, ordered=True,
@@ -186,6 +188,7 @@ class _Losses:
             f"class_weights<{name_of(dtype)}, {threads}>", blocks, given.target, given.weight, sums, given.count,
             given.classes, int(ignored),
         )  # fmt: skip
+        # Wide, as half precision cannot count more than 2048 elements.
         kept = self.backend.empty((), wide(dtype))
         self._kernel(f"class_total<{name_of(dtype)}, {threads}>", 1, sums, None, kept, blocks, False)
         return kept
@@ -210,11 +213,14 @@ class _Losses:
         count = prod(input.shape)
         if not count:
             return out
+        # The mean divides by the weights of the targets that are not ignored, so they are added up first.
         kept = self._kept(classes, ignore_index) if reduction == "mean" else None
         weights = None
+        # Smoothing spreads over all classes, so each slope needs the sum of their weights.
         if classes.weight is not None and label_smoothing > 0:
             operation = f"loss::Total<{name_of(dtype)}>"
             weights = self._walk(operation, (classes.weight,), (0,), False, (wide(dtype), None))[0]
+        # 16 bytes are loaded at once if the memory is aligned and no elements are left over.
         lanes = 16 // dtype.itemsize if aligned(classes.input) and count % (16 // dtype.itemsize) == 0 else 1
         self._kernel(
             f"class_slopes<{name_of(dtype)}, {lanes}, {index_type(count)}>", elementwise(count // lanes, self.tuning),
@@ -237,6 +243,8 @@ class _Losses:
     ) -> StridedHandle:
         input, target, count, lanes = self._pair(input, target, kind, reduction)
         dtype = input.dtype
+        # The refusal of PyTorch for inputs outside of [0, 1] is noted on the device, and raised when the
+        # host next waits.
         if kind == "probability" and count:
             failures = self.backend.failures
             self._kernel(

@@ -52,6 +52,7 @@ def windows_in(size: int, width: int, step: int, pad: int, gap: int, ceil_mode: 
     """Return how many windows a dimension has; with ceil_mode, also the last that it does not fill."""
     span = size + 2 * pad - gap * (width - 1) - 1
     out = (-(-span // step) if ceil_mode else span // step) + 1
+    # As in PyTorch, a window that would begin in the padding on the right is left out.
     return out - 1 if ceil_mode and (out - 1) * step >= size + pad else out
 
 
@@ -79,6 +80,7 @@ class Windows:
         count = len(sizes)
         self.lead, self.sizes = tuple(lead), tuple(sizes)
         self.widths, self.pads, self.gaps = (each(value, count) for value in (kernel, padding, dilation))
+        # No stride, or an empty one, means that windows do not overlap.
         self.hops = each(stride, count) if stride else self.widths
         self.out = tuple(
             windows_in(*one, ceil_mode)
@@ -203,6 +205,7 @@ def _unpool(backend: CudaBackend) -> Callable[..., StridedHandle]:
         dtype = values.dtype.name
         if DETERMINISM.required and values.dtype.kind == "f":  # below, atomics add in any order
             return _unpool_in_order(backend, values, indices, size, dims)
+        # In the wider type, which atomics know; the cast at the end rounds once.
         sums = backend.normalise(backend.namespace.zeros(tuple(size), dtype=np.dtype(ADDED[dtype])))
         each_of, channel = prod(values.shape[values.ndim - dims :]), prod(size[len(size) - dims :])
         dense = contiguous(backend, values), contiguous(backend, indices)
@@ -239,10 +242,12 @@ def _mean(backend: CudaBackend, count: int) -> Callable[..., StridedHandle]:
     ) -> StridedHandle:
         windows = Windows.over(input, count, kernel_size, stride, padding, 1, ceil_mode)
         y = backend.empty((*windows.lead, *windows.out), input.dtype)
+        # PyTorch refuses a divisor of 0, so that number can stand for none.
         args = (contiguous(backend, input), y, count_include_pad, divisor_override or 0, windows.packed)
         _launch(backend, f"mean<{input.dtype.name}, false>", prod(y.shape), *args)
         return y
 
+    # The operator of one dimension has no divisor, and kernels take exactly its arguments.
     def without_divisor(
         input: StridedHandle,
         kernel_size: int | Sizes,

@@ -79,6 +79,7 @@ def expand(self: Handle, size: Sequence[int]) -> Handle:
             raise ValueError("expand() of a dimension that does not repeat")
         strides.append(step if have == target else 0)
     for target in reversed(shape[:new]):
+        # A new dimension of size 1 gets the stride that a row-major tensor has, as PyTorch gives it.
         behind = shape[len(shape) - len(strides)] * strides[0] if strides else 0
         strides.insert(0, behind if target == 1 else 0)
     return self.view(shape, strides)
@@ -125,6 +126,7 @@ def as_strided(
 def _part(self: Handle, axis: int, start: int, size: int, step: int = 1) -> Handle:
     shape, strides = list(self.shape), list(self.strides)
     shape[axis], strides[axis] = size, strides[axis] * step
+    # The stride of the whole, not of the part: `start` counts elements before the step.
     offset = self.offset + start * self.strides[axis]
     return self.view(shape, strides, offset)
 
@@ -135,6 +137,7 @@ def select(self: Handle, dim: int, index: int) -> Handle:
     size = self.shape[axis] if self.ndim else 0
     if not -size <= index < size:
         raise IndexError("index out of range")
+    # A negative index counts from the end.
     offset = self.offset + index % size * self.strides[axis]
     return self.view(
         self.shape[:axis] + self.shape[axis + 1 :], self.strides[:axis] + self.strides[axis + 1 :], offset
@@ -189,6 +192,7 @@ def diagonal(self: Handle, offset: int, dim1: int, dim2: int) -> Handle:
         raise ValueError("a diagonal of one dimension")
     down, right = max(-offset, 0), max(offset, 0)
     size = max(min(self.shape[first] - down, self.shape[second] - right), 0)
+    # Without elements the start may lie behind the memory, so the view stays where it was.
     start = down * self.strides[first] + right * self.strides[second] if size else 0
     kept = [d for d in range(self.ndim) if d not in (first, second)]
     return self.view(
@@ -201,6 +205,7 @@ def diagonal(self: Handle, offset: int, dim1: int, dim2: int) -> Handle:
 @cuda.kernel("unfold", half="native")
 def unfold(self: Handle, dimension: int, size: int, step: int) -> Handle:
     axis = axis_of(dimension, self.ndim)
+    # PyTorch takes a number as a vector of one element here.
     shape, strides = (self.shape, self.strides) if self.ndim else ((1,), (1,))
     if not 0 <= size <= shape[axis] or step <= 0:
         raise ValueError("unfold() beyond a dimension")
@@ -219,6 +224,7 @@ def unfold(self: Handle, dimension: int, size: int, step: int) -> Handle:
 def _read_as(
     self: Handle, dtype: np.dtype[Any], shape: Sequence[int], strides: Sequence[int], offset: int
 ) -> Handle:
+    # Sizes, strides and offset count elements, so the caller has converted them to those of the new dtype.
     return StridedHandle(self.memory, self.owner, shape, strides, offset, dtype)
 
 
