@@ -59,6 +59,7 @@ def cast(array: Array, native_dtype: np.dtype[Any]) -> Array:
 
     Complex numbers lose their imaginary part, with a warning as in PyTorch.
     """
+    # NumPy has neither half-precision complex numbers nor float8, so both are handled around its own cast.
     array = decode_complex32(array)
     if array.dtype.kind == "c" and native_dtype.kind not in "cbW":
         warn_user("complex numbers become real ones, and their imaginary parts are lost")
@@ -66,6 +67,7 @@ def cast(array: Array, native_dtype: np.dtype[Any]) -> Array:
     if array.dtype.kind == "b":  # bytes of bools that came from elsewhere may be others than 0 and 1
         array = np.asarray(array.view(np.uint8) != 0)
     if is_float8(native_dtype):
+        # A broadcast array is copied: views of the encoded bytes must not overlap.
         return encode_float8(array.copy() if 0 in array.strides else array, native_dtype)
     if is_float8(array.dtype):
         array = decode_float8(array)
@@ -87,6 +89,7 @@ def _holds(native_dtype: np.dtype[Any], array: Array) -> bool:
 
 
 def duplicate(array: Array) -> Array:
+    # Broadcast memory cannot be kept, as its elements overlap, so it becomes row-major.
     """Return a copy with dimensions in the same order in memory; those that repeat elements have none."""
     return array.copy("C" if 0 in array.strides else "K")
 
@@ -161,6 +164,7 @@ def python_number(array: Array) -> bool | int | float | complex:
     """Return the only element; NumPy returns those of bfloat16 and complex32 in their own types."""
     array = decode_complex32(array)
     item: Any = array.item()
+    # bfloat16 and float8 give a NumPy scalar of their own, which is no Python number.
     return float(item) if array.dtype.kind not in "biufc" else item
 
 
@@ -249,6 +253,7 @@ class CpuBackend(ArrayApiBackend):
 
     def from_numpy(self, array: Array, device: Device | None = None) -> Array:
         """Return the array itself, whose memory is shared; a copy where its elements are not aligned."""
+        # Native kernels read whole elements, which need aligned memory; NumPy itself would not.
         if not array.flags.aligned:
             return array.copy()
         return array if type(array) is np.ndarray else np.asarray(array)
@@ -327,6 +332,7 @@ class CpuBackend(ArrayApiBackend):
     def offset(self, handle: Array) -> int:
         """Return the position of the first element in the memory of its owner, in elements."""
         owner = self.storage_owner(handle)
+        # The owner itself is the usual case, and asking for its address twice takes longer than comparing.
         return 0 if owner is handle else (self.data_ptr(handle) - self.data_ptr(owner)) // handle.itemsize
 
     def data_ptr(self, handle: Array) -> int:
@@ -349,6 +355,7 @@ class CpuBackend(ArrayApiBackend):
             new = np.ndarray(handle.shape, handle.dtype, owner, offset, handle.strides)
         else:
             new = empty_view(owner, handle.shape, handle.strides, max(offset, 0), handle.dtype)
+        # Read-only memory, as of an array of another program, stays read-only in its new place.
         if not handle.flags.writeable:
             new.flags.writeable = False
         return new

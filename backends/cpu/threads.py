@@ -94,6 +94,7 @@ def set_num_threads(count: int) -> None:
     >>> tt.set_num_threads(before)
     """
     count = positive("set_num_threads", count)
+    # Noted also without native kernels, so that the getter answers what was set.
     Counts.kernels = count
     native = load("threads")
     if native is not None:

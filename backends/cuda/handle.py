@@ -113,6 +113,7 @@ class StridedHandle:
             else [stride // itemsize for stride in array.strides]
         )
         new = cls(memory, owner, array.shape, strides, byte_offset // itemsize, array.dtype)
+        # The array is at hand, so it need not be built again.
         new._array = array
         return new
 
@@ -127,6 +128,7 @@ class StridedHandle:
                 self.shape,
                 self.dtype,
                 tuple(s * size for s in self.strides),
+                # CuPy takes no offset into empty memory, whose address is 0.
                 self.offset * size if 0 not in self.shape else 0,
             )
         return self._array
@@ -146,6 +148,7 @@ class StridedHandle:
         """Whether the elements are in row-major order without gaps."""
         expected = contiguous_strides(self.shape)
         pairs = zip(self.shape, self.strides, expected, strict=True)
+        # The stride of a dimension of size 1 is never taken.
         return 0 in self.shape or all(size == 1 or stride == want for size, stride, want in pairs)
 
     def span(self) -> tuple[int, int]:
@@ -174,6 +177,7 @@ class StridedHandle:
         (start, stop), (first, last) = self.span(), other.span()
         size, other_size = self.dtype.itemsize, other.dtype.itemsize
         return (
+            # Spans of bytes are compared: interleaved views count as sharing, which is safe.
             self.owner is other.owner
             and start * size < last * other_size
             and first * other_size < stop * size

@@ -77,6 +77,7 @@ def _along(table: KernelTable, mover: Mover) -> None:
     def take(self: StridedHandle, index: StridedHandle) -> StridedHandle:
         if index.dtype != np.int64:
             raise TypeError("an index of another dtype, which the shape rule refuses")
+        # Indices count row-major elements, whatever the layout is.
         flat = mover.contiguous(self)
         chosen = Indexed(index.strides, prod(self.shape), 1, 0, True)
         base = (0,) * index.ndim
@@ -119,6 +120,7 @@ def choose(mover: Mover, self: StridedHandle, indices: Sequence[StridedHandle | 
             common = arrays[0].shape if len(arrays) == 1 else np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError as error:
         raise IndexError("indices that do not broadcast") from error
+    # As in NumPy, indices that stand apart put their dimensions first, and neighbouring ones stay in place.
     together = indexed == list(range(indexed[0], indexed[-1] + 1)) if indexed else True
     before = indexed[0] if indexed and together else 0
     kept = [d for d in range(self.ndim) if items[d] is None]
@@ -164,8 +166,11 @@ def _integers(
             if item.ndim:
                 positions = true_places(mover, item, "index", columns=True)
                 count = positions.shape[1]
+                # A mask stands for the positions of its true elements, one index for each of its
+                # dimensions.
                 items += [positions.view((count,), (1,), d * count) for d in range(item.ndim)]
             else:
+                # The host has to know the value, since it decides the shape of the result.
                 backend.will_wait("index()")
                 whole.append(mover.empty((int(bool(item.array)),), np.int64))
         else:
@@ -218,10 +223,13 @@ def _places(table: KernelTable, combiner: Combiner) -> None:
     def index_put(
         self: StridedHandle, indices: Sequence[StridedHandle | None], values: StridedHandle, accumulate: bool
     ) -> None:
+        # Segments are added in row-major memory, so a tensor with gaps is copied, and written back at the
+        # end.
         target = mover.contiguous(self) if accumulate else self
         chosen = choose(mover, target, indices)
         if values.dtype != self.dtype:
             values = mover.backend.cast(values, self.dtype)
+        # Leading dimensions of size 1 beyond those of the target are dropped, as in PyTorch.
         while values.ndim > len(chosen.shape) and values.shape[0] == 1:
             values = values.view(values.shape[1:], values.strides[1:])
         try:

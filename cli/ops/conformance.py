@@ -179,6 +179,7 @@ def print_failures(outcomes: list[Outcome]) -> None:
     if not groups:
         return
     output.heading("failures")
+    # One failure of a kind is shown in full: with other dtypes it reads the same.
     for failures in groups.values():
         output.text(*str(failures[0]).splitlines())
         if len(failures) > 1:

@@ -69,6 +69,7 @@ class _ConvNd(Module):
         self.output_padding = output_padding
         self.groups = groups
         self.padding_mode = padding_mode
+        # F.pad counts dimensions from the last one, and takes the padding of both sides.
         self._reversed_padding_repeated_twice = self._edges()
         # A transposed convolution has the weight of the convolution whose gradient it computes.
         first, second = in_channels, out_channels
@@ -79,6 +80,7 @@ class _ConvNd(Module):
         if bias:
             self.bias = Parameter(tt.empty(out_channels, device=device, dtype=dtype))
         else:
+            # Registered as None, so that the attribute exists and the state dict has no entry.
             self.register_parameter("bias", None)
         self.reset_parameters()
 
@@ -131,6 +133,7 @@ class _ConvNd(Module):
             text += f", padding_mode={self.padding_mode}"
         return text
 
+    # As in PyTorch, whose older pickles lack the mode.
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.__dict__.setdefault("padding_mode", "zeros")

@@ -101,6 +101,7 @@ def check_name(module: Module, what: str, name: str, table: dict[str, Any]) -> N
         raise KeyError(f'{what} name can\'t contain ".", got: {name}')
     if name == "":
         raise KeyError(f'{what} name can\'t be empty string ""')
+    # A name that is taken by a method or an attribute would hide it.
     if name not in table and hasattr(module, name):
         raise KeyError(f"attribute '{name}' already exists")
 
@@ -111,6 +112,7 @@ def check_parameter(name: str, param: object) -> None:
         raise TypeError(
             f"cannot assign '{typename(param)}' object to parameter '{name}' (nn.Parameter or None required)"
         )
+    # Optimizers change parameters in place, which has no effect on what was computed.
     if param.grad_fn is not None:
         raise ValueError(
             f"Cannot assign non-leaf Tensor to parameter '{name}': parameters are not computed\n"
@@ -128,6 +130,7 @@ def check_tensor(name: str, tensor: object) -> None:
 
 def register_assigned_buffer(module: Module, name: str, buffer: Buffer) -> None:
     """Register a buffer that is assigned; a subclass may define `register_buffer` without `persistent`."""
+    # Without the argument in the usual case, since modules may override the method without it.
     if buffer.persistent:
         module.register_buffer(name, buffer)
     else:
@@ -137,6 +140,7 @@ def register_assigned_buffer(module: Module, name: str, buffer: Buffer) -> None:
 def drop_name(module: Module, name: str, keep: str) -> None:
     """Remove a name from everything except one table."""
     members = module.__dict__
+    # An entry of the instance would be found before `__getattr__` looks into the tables.
     members.pop(name, None)
     for table in ("_parameters", "_buffers", "_modules"):
         if table != keep:
@@ -197,4 +201,5 @@ def attribute_names(module: Module) -> list[str]:
     names = {*dir(type(module)), *members}
     for table in ("_parameters", "_buffers", "_modules"):
         names.update(members.get(table, ()))
+    # Names such as those of Sequential's children cannot be written after a dot.
     return sorted(name for name in names if not name[0].isdigit())

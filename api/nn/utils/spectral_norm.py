@@ -94,6 +94,7 @@ class SpectralNorm:
         with tt.no_grad():
             h, w = new.reshape_weight_to_matrix(weight).size()
             u, v = (F.normalize(weight.new_empty(size).normal_(0, 1), dim=0, eps=eps) for size in (h, w))
+        # The weight is computed in each forward, so what is trained gets another name.
         delattr(module, name)
         module.register_parameter(f"{name}_orig", weight)
         # A plain attribute: a copy that parallel training makes is assigned to it.
@@ -126,6 +127,7 @@ class SpectralNorm:
         """
         versions = local_metadata.get("spectral_norm", {})
         key = prefix + self.name
+        # Checkpoints before version 1 have no v: it is solved for below, from u and the weight.
         if versions.get(f"{self.name}.version", 0) >= 1:
             return
         if key not in state_dict:

@@ -19,6 +19,7 @@ def _ties(module: tt.nn.Module) -> dict[str, list[str]]:
     """Return for each name of a tensor with several names all of them."""
     names: dict[int, list[str]] = {}
     for members in (module.named_parameters, module.named_buffers):
+        # Duplicates are what is looked for.
         for name, tensor in members(remove_duplicate=False):
             names.setdefault(id(tensor), []).append(name)
     return {name: tied for tied in names.values() if len(tied) > 1 for name in tied}
@@ -49,6 +50,7 @@ def _swap(module: Any, path: str, value: Any) -> Any:
     """Put a tensor into the table that holds a name, and return what was there."""
     parent, _, name = path.rpartition(".")
     owner = module.get_submodule(parent)
+    # Written into the tables, since an assignment refuses tensors that are no parameters.
     for table in (owner._parameters, owner._buffers):
         if name in table:
             before = table[name]

@@ -101,6 +101,7 @@ def _along(table: KernelTable, combiner: Combiner) -> None:
         reduce: str,
         include_self: bool,
     ) -> None:
+        # Complex numbers have no order, and a mean of bools is none.
         refused = {"c": ("amax", "amin"), "b": ("mean",)}.get(self.dtype.kind, ())
         if reduce not in COMBINE or reduce in refused:
             raise ValueError("a reduction that the shape rule refuses")
@@ -116,6 +117,7 @@ def _source_strides(source: StridedHandle, sizes: Shape) -> Shape:
     """Return the strides of a source that has the shape of the slices, or is one number."""
     if source.shape == sizes:
         return source.strides
+    # PyTorch takes a scalar for one element.
     if not source.ndim and prod(sizes) == 1:
         return (0,) * len(sizes)
     raise ValueError("a source of another shape, which the shape rule refuses")
@@ -153,6 +155,7 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
         )
         shape = (prod(sizes[:axis]), chosen.size, prod(sizes[axis + 1 :]))
         combiner.segments(target, values, _vector(mover, index, chosen, "index_add"), shape)
+        # Only a copy of a tensor with gaps has to be written back.
         if target is not self:
             mover.copy_into(self, target)
 
@@ -184,9 +187,11 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
 
 def _scaled(mover: Mover, values: StridedHandle, alpha: Scalar) -> StridedHandle:
     """Return values multiplied by a number of their dtype; half precision as it multiplies in float32."""
+    # Rounded to the dtype first, as PyTorch multiplies by a number of the tensor's own dtype.
     number = np.frombuffer(bytes_of(alpha, values.dtype), values.dtype)[0]
     if values.dtype.kind in "biuc":
         return mover.backend.normalise((values.array * number).astype(values.dtype))
+    # Half precision rounds once, after the product.
     wide = mover.backend.cast(values, np.dtype(np.float32))
     return mover.backend.cast(mover.backend.normalise(wide.array * np.float32(number)), values.dtype)
 
@@ -214,6 +219,7 @@ def _places(table: KernelTable, combiner: Combiner) -> None:
         target, values = mover.contiguous(self), mover.contiguous(source)
         strides, base = contiguous_strides(index.shape), (0,) * index.ndim
         chosen = Indexed(index.strides, prod(self.shape), 1, 0, True)
+        # Places may repeat and have to be added, so they are sorted and summed by segments.
         if accumulate:
             positions = mover.places(index.shape, base, [(index, chosen)], "put", wraps=True)
             combiner.segments(target, values, positions, (1, prod(self.shape), 1))
@@ -234,6 +240,7 @@ def _masks(table: KernelTable, mover: Mover) -> None:
         namespace, backend = mover.backend.namespace, mover.backend
         if 0 not in self.shape:
             flat = where.view((prod(where.shape),), (1,))
+            # The n-th True takes the n-th element of the source: a running count gives each its place.
             ranks = backend.normalise(namespace.cumulative_sum(flat.array, dtype=namespace.int64))
             mover.scatter_masked(self, mover.contiguous(source), where, ranks)
 
@@ -265,6 +272,7 @@ def _embedding(table: KernelTable, combiner: Combiner) -> None:
         if 0 in indices.shape:
             return out
         chosen = along_dim(out, 0, indices, ())._replace(step=1)
+        # Padding rows get no gradient, so their places are left out; -1 stands for none.
         positions = _vector(mover, indices, chosen, "embedding_dense_backward", max(padding_idx, -1))
         values = mover.contiguous(grad_output)
         combiner.segments(out, values, positions, (1, num_weights, columns), by_count=scale_grad_by_freq)
