@@ -59,6 +59,7 @@ class Layout:
         """Write the examples; a line stays a line, so that it can be copied."""
         if self.epilog:
             with formatter.section("Examples"):
+                # Written line by line, because the formatter would wrap commands like prose.
                 for line in self.epilog.splitlines():
                     formatter.write(f"  {line}\n")
 
@@ -86,6 +87,7 @@ def option_record(option: Any) -> tuple[str, str]:
     if option.is_flag or getattr(option, "count", False):
         return names, about
     default = option.default
+    # Other defaults, as None or a list, say nothing to a reader.
     if isinstance(default, int | float | str) and default != "":
         about = f"{about.removesuffix('.')} (default: {default})."
     elif option.required:

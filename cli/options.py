@@ -22,6 +22,7 @@ __all__ = [
 
 def complete_op(incomplete: str) -> list[str]:
     """Return the operators whose name begins so."""
+    # Imported in the function, since options are read at each start and completion is rare.
     from tt.core.dispatch.registry.registry import REGISTRY
 
     return sorted(name for name in REGISTRY.names() if name.startswith(incomplete))

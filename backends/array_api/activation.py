@@ -19,12 +19,14 @@ table = NamespaceTable()
 
 @table.kernel("relu", dtypes="real_number")
 def relu(xp: Namespace, self: Any) -> Any:
+    # NaN is not below 0 and so stays, which a maximum does not promise in every library.
     return xp.backend.ordered_as(xp.where(self < 0, xp.operand(0, self), self), self)
 
 
 def exponentials(xp: Namespace, self: Any, dim: int) -> tuple[Any, Any, Any]:
     """Return the differences from the largest element, their exponentials and the sums of these."""
     axis = xp.axis(dim, self.ndim)
+    # Less the largest, so that no power overflows; without elements there is none.
     largest = xp.max(self, axis=axis if self.ndim else None, keepdims=True) if xp.product(self.shape) else 0
     shifted = self - largest
     powers = xp.exp(shifted)

@@ -29,6 +29,7 @@ def to_copy_in(xp: Namespace, self: Any, dtype: Any, memory_format: Any) -> Any:
 @table.kernel("copy")
 def copy(xp: Namespace, self: Any, src: Any) -> Any:
     source = src if src.dtype == self.dtype else xp.backend.cast(src, self.dtype)
+    # A new array, as arrays of the standard need not be mutable; the result takes the place of the old one.
     return xp.copy(xp.broadcast_to(source, tuple(self.shape)))
 
 

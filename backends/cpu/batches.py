@@ -41,6 +41,7 @@ def shared(run: Run, matrices: Array) -> tuple[Array, ...]:
     """
     count, (m, n) = prod(matrices.shape[:-2]), matrices.shape[-2:]
     threads = get_num_threads()
+    # Matrices are not divided, so fewer of them than threads would leave some idle.
     if count < threads or threads < 2 or count * (_CALL + _STEP * m * n * min(m, n)) < _WORTH_THREADS:
         return run(matrices)
     parts = np.array_split(matrices.reshape(count, m, n), threads)
@@ -54,9 +55,11 @@ def shared(run: Run, matrices: Array) -> tuple[Array, ...]:
 
     # In a copy of the context, so that NumPy's settings for errors (`np.errstate`) hold there, too.
     others = [threading.Thread(target=copy_context().run, args=(compute, part)) for part in range(1, threads)]
+    # The BLAS must not start threads of its own in each of these.
     with one_blas_thread():
         for thread in others:
             thread.start()
+        # The first part runs here, which saves a thread.
         compute(0)
         for thread in others:
             thread.join()

@@ -29,6 +29,7 @@ def laid_out(
     shape: Sequence[int], dtype: np.dtype[Any], memory_format: str | None, like: Any = None
 ) -> Array:
     """Return a new array in a memory format; by default its dimensions have the order of another array's."""
+    # The usual case first, without a look at names.
     if memory_format is None and type(like) is np.ndarray and like.flags.c_contiguous:
         return new_array(tuple(shape), np.dtype(dtype))
     name = str(memory_format).rpartition(".")[2]

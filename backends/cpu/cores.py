@@ -21,12 +21,14 @@ GROUPS: Final = "/sys/fs/cgroup"
 def default_threads() -> int:
     """Return OMP_NUM_THREADS, whose first number counts if there are several, else how many cores are usable."""
     setting = os.environ.get("OMP_NUM_THREADS")
+    # The variable may list a number for each level of nesting; kernels do not nest.
     asked = re.match(r"\s*(\d{1,9})", setting) if setting else None
     return (int(asked[1]) if asked else 0) or usable_cores()
 
 
 def usable_cores() -> int:
     """Return how many cores this process may use, by its affinity and by its control groups; at least 1."""
+    # Not the count of the machine: taskset and batch systems grant a part of its cores.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = group_limit()
     return cores if limit is None else max(1, min(cores, limit))
@@ -72,6 +74,8 @@ def _folders(own: str, groups: str) -> Iterator[str]:
             continue
         for root in dict.fromkeys(roots):
             parts = [part for part in path.split("/") if part]
+            # A group is bound by the limits of all groups above it, and inside a container its own folder
+            # may be missing.
             for count in range(len(parts), -1, -1):
                 yield "/".join((root, *parts[:count]))
 
@@ -85,6 +89,7 @@ def _limit_of(folder: str) -> int | None:
         time, every = int(quota), int(period)
     except ValueError:  # "max", or no such files
         return None
+    # Rounded up: of one and a half cores a second thread still gets half of one.
     return -(-time // every) if time > 0 and every > 0 else None
 
 

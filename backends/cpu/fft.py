@@ -37,6 +37,7 @@ def workers(self: Array) -> int:
 @cache
 def pocketfft() -> Any:
     """Return SciPy's extension, or None where this version of SciPy has another one."""
+    # The public functions check and copy their arguments, which takes longer than a short transform.
     try:
         from scipy.fft._pocketfft import pypocketfft  # private, hence the test
 
@@ -71,6 +72,7 @@ def fft_c2c(self: Array, dim: Sequence[int], norm: str, forward: bool) -> Array:
 @cpu.kernel("_fft_r2c", dtypes=("float32", "float64"))
 def fft_r2c(self: Array, dim: Sequence[int], norm: str) -> Array:
     result: Array
+    # pocketfft refuses arrays without elements.
     if not self.size:
         shape = list(self.shape)
         shape[dim[-1]] = shape[dim[-1]] // 2 + 1
@@ -91,6 +93,7 @@ def fft_c2r(self: Array, dim: Sequence[int], norm: str, last_dim_size: int) -> A
     if not last_dim_size >= 1 or last_dim_size // 2 + 1 != self.shape[dim[-1]]:
         raise ValueError("a number of real values that these frequencies do not have")
     result: Array
+    # pocketfft refuses arrays without elements.
     if not self.size:
         shape = list(self.shape)
         shape[dim[-1]] = last_dim_size
@@ -98,6 +101,7 @@ def fft_c2r(self: Array, dim: Sequence[int], norm: str, last_dim_size: int) -> A
     direct = pocketfft()
     if direct is not None:
         if self.dtype.kind != "c":
+            # Only complex input is taken, and NumPy's rule gives the width of the real type.
             self = self.astype(np.result_type(self, np.complex64))
         result = direct.c2r(self, tuple(dim), last_dim_size, False, _SCALES[norm][0], None, workers(self))
         return result

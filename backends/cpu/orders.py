@@ -27,6 +27,7 @@ def with_shared_order(kernel: Kernel) -> Kernel:
 
     Kernels of other operators, of one tensor, and of other forms are returned as they are.
     """
+    # Native kernels lay out their results themselves.
     if kernel.native or kernel.tensors or kernel.form != "functional":
         return kernel
     definition = REGISTRY.operator(kernel.op).definition
@@ -44,6 +45,7 @@ def _ordered(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def ordered(*args: Any) -> Any:
         result = function(*args)
+        # With fewer than two dimensions there is only one order.
         if result.ndim < 2 or not result.size:
             return result
         first = None
@@ -54,6 +56,8 @@ def _ordered(function: Callable[..., Any]) -> Callable[..., Any]:
                 first = value
             elif value.flags.c_contiguous and first.flags.c_contiguous:
                 continue
+            # Usually all arguments have one layout and NumPy's result has it, too; only else is the rule
+            # asked.
             elif value.strides != first.strides or value.shape != first.shape:
                 return in_order_of(result, [value for value in args if type(value) is np.ndarray])
         return result

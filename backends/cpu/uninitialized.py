@@ -41,12 +41,14 @@ def _fill(memory: Array) -> Array:
     if dtype in STORED:
         memory[...] = encode_float8(np.asarray(np.nan, np.float32), memory.dtype)
     elif dtype.name == "complex32":
+        # NumPy cannot assign to the dtypes that it does not know, so their bytes are computed.
         memory[...] = encode_complex32(np.asarray(complex(np.nan, np.nan), np.complex64))
     elif dtype.is_complex:
         memory[...] = complex(np.nan, np.nan)
     elif dtype.is_floating_point:
         memory[...] = np.nan
     else:
+        # As in PyTorch, integers get the largest value, which shows in results.
         memory[...] = True if dtype.name == "bool" else np.iinfo(memory.dtype).max
     return memory
 
@@ -67,5 +69,6 @@ def _resize(self: Array, size: Sequence[int]) -> Array:
     before, new = owner_of(self), shaping.resize(self, size)
     memory = owner_of(new)
     if memory is not before:
+        # Only what was added; the old elements keep their values.
         _fill(memory[extent(before) // memory.itemsize :])
     return new

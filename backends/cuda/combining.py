@@ -80,6 +80,7 @@ class Combiner:
         if not members or not outer * inner:
             return
         backend = self.backend
+        # Sorted stably, so that values of one place are added in the order in which they were given.
         ordered, order = stable_order(self.mover, places, size, bias=1)  # -1 is for values to leave out
         packed = _SEGMENTS.pack(members, outer, size, inner, include, reduce == "mean", by_count, 0)
         count = members * outer * inner
@@ -108,6 +109,7 @@ def reduce_in_order(
     strides = part_of(src, sizes)
     positions = mover.places(sizes, base, [(index, chosen)], op)
     values = src
+    # Values are taken by number, one for each index, so a larger or strided source is copied first.
     if not (src.is_contiguous and (src.shape or (1,)) == sizes):
         values = mover.take(mover.empty(sizes, src.dtype), src, sizes, strides, contiguous_strides(sizes))
     combiner.segments(target, values, positions, (1, prod(target.shape), 1), reduce, include)

@@ -46,6 +46,7 @@ def backend(
     """
     import tt
 
+    # All checks before the first file is written.
     check_device(name)
     requirement = check_library(library)
     check_license(license)
@@ -63,6 +64,7 @@ def backend(
     folder = directory or Path(values["distribution"])
     content = render(TEMPLATES, values)
     write(folder, content, force=force)
+    # Tried at once, so that a library that does not fit shows before any work goes into it.
     call = first_call(folder, name, values["module"], library)
     steps = {
         f"cd {folder}": "the package",

@@ -79,6 +79,7 @@ class CausalBias(tt.Tensor):
         """Give attention the cheapest form of the mask; other functions take the mask as a tensor."""
         kwargs = dict(kwargs or {})
         with DisableTTFunction():
+            # Everything else sees the one zero that it stores, as in PyTorch.
             if getattr(func, "__name__", "") != "scaled_dot_product_attention":
                 return func(*args, **kwargs)
             return _attend(func, *args, **kwargs)
@@ -104,6 +105,7 @@ def _attend(
     if is_causal:
         raise ValueError("CausalBias should not be used with causal=True")
     square = attn_mask.seq_len_q == attn_mask.seq_len_kv
+    # Kernels know the upper left form as `is_causal`, so no mask is made.
     if attn_mask.variant == CausalVariant.UPPER_LEFT or square:
         return func(query, key, value, None, dropout_p, True, **options)
     return func(query, key, value, attn_mask._materialize(query.device), dropout_p, **options)

@@ -32,6 +32,7 @@ class _FractionalMaxPool(Module):
         if any(isinstance(size, int) and size <= 0 for size in self.kernel_size):
             raise tt.errors.ValueRangeError(f"kernel_size must be greater than 0, but got {kernel_size}")
         self.return_indices = return_indices
+        # A buffer, so that the samples move with the module.
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else tuple_of(output_size, self._dims)
         self.output_ratio = None if output_ratio is None else tuple_of(output_ratio, self._dims)

@@ -211,6 +211,7 @@ class LazyLinear(LazyModuleMixin, Linear):
     def __init__(
         self, out_features: int, bias: bool = True, device: Device = None, dtype: tt.dtype | None = None
     ) -> None:
+        # Without a bias, whose size is known only later.
         super().__init__(0, 0, False)
         self.weight = parameter.UninitializedParameter(device=device, dtype=dtype)
         self.out_features = out_features
@@ -219,6 +220,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     def reset_parameters(self) -> None:
         """Draw weight and bias, once they have a shape."""
+        # The constructor of Linear calls this before there are weights to fill.
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
@@ -231,6 +233,8 @@ class LazyLinear(LazyModuleMixin, Linear):
                 if self.bias is not None:
                     self.bias.materialize((self.out_features,))
                 self.reset_parameters()
+        # After a state dict was loaded the weight has a shape, while the number still has to be taken from
+        # it.
         if self.in_features == 0:
             if input.shape[-1] != self.weight.shape[-1]:
                 raise RuntimeError(

@@ -53,6 +53,7 @@ class ParameterList(Module):
         return getattr(self, str(_position(index, len(self))))
 
     def __setitem__(self, index: int, param: object) -> None:
+        # As in PyTorch, plain tensors become parameters, so that optimizers find them.
         if isinstance(param, tt.Tensor) and not isinstance(param, Parameter):
             param = Parameter(param)
         setattr(self, str(_position(index, len(self))), param)
@@ -228,6 +229,7 @@ class ParameterDict(Module):
         """
         entries = _pairs("ParameterDict", parameters)
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            # As in PyTorch, plain dicts are entered by sorted keys, and those with an order keep it.
             entries = sorted(entries)
         for key, value in entries:
             self[key] = value

@@ -56,6 +56,7 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
+        # Kept for programs that read it; sequences stay padded.
         self.use_nested_tensor = False
         self.mask_check = mask_check
 
@@ -77,6 +78,7 @@ class TransformerEncoder(Module):
         is_causal : bool, optional
             Whether `mask` hides what comes later; found out by default.
         """
+        # Once for all layers: the answer may wait for the device.
         causal = _is_causal(mask, is_causal, _length(src, self.layers))
         for layer in self.layers:
             src = layer(src, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
@@ -265,6 +267,7 @@ class Transformer(Module):
 
     def _reset_parameters(self) -> None:
         for parameter in self.parameters():
+            # Biases and norms have one dimension and keep their own start.
             if parameter.dim() > 1:
                 init.xavier_uniform_(parameter)
 

@@ -81,6 +81,7 @@ class DataParallel(Module):
             args, named = ((),), ({},)
         if len(self.device_ids) == 1:
             return self.module(*args[0], **named[0])
+        # A small batch gives fewer pieces than devices.
         devices = self.device_ids[: len(args)]
         outputs = parallel_apply(replicate(self.module, devices), args, named, devices)
         return gather(outputs, self.output_device, self.dim)

@@ -53,6 +53,7 @@ class WeightNorm:
                 f"the parameter {name!r} of a lazy module has no shape yet, which weight_norm needs\n"
                 "  try: call the module once before"
             )
+        # Removed from the table: what is trained are g and v.
         del module._parameters[name]
         module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight, new.dim).detach()))
         module.register_parameter(f"{name}_v", Parameter(weight.detach()))

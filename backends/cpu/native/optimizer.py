@@ -21,9 +21,11 @@ add = adder(cpu, NATIVE)
 
 def fused_step(*args: Any) -> None:
     """Take a step by rule; arrays with gaps, or in another order than their parameter, are copied."""
+    # False means that some array is not contiguous; then it works on copies, and results are written back.
     if NATIVE.fused_step(*args):
         return
     *lists, rule, numbers, maximize = args
+    # np.ascontiguousarray makes a number a vector, and a step count has no dimensions.
     copies = [[np.ascontiguousarray(array).reshape(array.shape) for array in arrays] for arrays in lists]
     if not NATIVE.fused_step(*copies, rule, numbers, maximize):
         raise ValueError("lists that the shape rule refuses")

@@ -76,6 +76,7 @@ if NATIVE is not None:
             # float32 is squared in double precision; only squares of doubles can leave the range.
             if ord != 2 or self.dtype.char != "d" or bool(np.all((norms > TINY) & (norms < np.inf))):
                 return norms
+        # Powers of half precision overflow early.
         wide = self.astype(np.float32) if self.dtype.itemsize == 2 else self
         return _narrowed(wide, ord, dim, keepdim, self.dtype)
 

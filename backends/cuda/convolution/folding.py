@@ -48,6 +48,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         how, window, blocks = _folded(input.shape, kernel_size, dilation, padding, stride)
         shape = (*input.shape[:-3], input.shape[-3] * window, blocks)
         out = backend.empty(shape, input.dtype)
+        # Elements are only moved, so one kernel for each size serves all dtypes.
         return launch(f"windows_to_columns<{UNITS[input.dtype.itemsize]}>", prod(shape), input, out, how)
 
     @table.kernel("functional_fold", **options)

@@ -45,6 +45,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         (rows, columns), others = x1.shape[-2:], x2.shape[-2]
         out = backend.empty((*lead, rows, others), x1.dtype)
         one, two = (
+            # Broadcast to full batches, since the kernel knows no strides.
             mover.contiguous(x1, (*lead, rows, columns)),
             mover.contiguous(x2, (*lead, others, columns)),
         )

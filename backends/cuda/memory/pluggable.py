@@ -39,6 +39,7 @@ class CUDAPluggableAllocator:
             alloc, free = getattr(library, alloc_fn_name), getattr(library, free_fn_name)
         except (OSError, AttributeError) as error:
             raise errors.DeviceError(f"CUDAPluggableAllocator(): {error}") from error
+        # Without these ctypes passes and returns 32-bit integers, which would cut addresses.
         alloc.argtypes, alloc.restype = [ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p], ctypes.c_void_p
         free.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
         free.restype = None
@@ -55,6 +56,7 @@ class CUDAPluggableAllocator:
 
     def alloc(self, size: int, device: int, stream: int) -> int:
         """Return the address of new memory, or 0 if there is none."""
+        # ctypes gives None for a null pointer, which means that there is no memory.
         return int(self._alloc(size, device, stream) or 0)
 
     def free(self, ptr: int, size: int, device: int, stream: int) -> None:

@@ -51,6 +51,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     ) -> StridedHandle:
         g, x, count = contiguous(backend, grad), contiguous(backend, input), prod(input.shape)
         how = (float(alpha), float(beta), float(k), neighbours(input, size))
+        # Each element's share is needed by all its neighbours, so it is computed once, and wide.
         shares, out = backend.empty(x.shape, wide(x.dtype)), backend.empty(x.shape, x.dtype)
         launch("neighbours_shares", x.dtype, count, g, x, shares, *how)
         launch("neighbours_slopes", x.dtype, count, g, x, shares, out, *how)

@@ -68,6 +68,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     pointwise.serve("pow.Scalar", ("self", "exponent"), power, "integral")
     pointwise.serve_two(SHIFTS, "integral")
     pointwise.serve_two({"gcd": "Gcd", "lcm": "Lcm"}, "integral")
+    # Integers are already rounded.
     pointwise.serve_one(dict.fromkeys(ROUNDED, "Copy"), "integral")
     return [pointwise.table]
 
@@ -81,6 +82,7 @@ def _divided(
 ) -> StridedHandle:
     """Divide, and let the device note a divisor that is zero; a number is looked at before."""
     if not isinstance(other, StridedHandle):
+        # Known before the launch, so it is refused here; inside a tensor the kernel notes it.
         if other == 0 and 0 not in self.shape:
             raise errors.DivisionByZeroError("ZeroDivisionError: an integer is divided by zero")
         return pointwise.two(functor, self, other, (), None, out)

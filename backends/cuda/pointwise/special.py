@@ -51,6 +51,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         return pointwise.one("special::Polygamma", self, (float(n),), out=out)
 
     def logit(self: StridedHandle, eps: float | None, out: StridedHandle | None = None) -> StridedHandle:
+        # As in PyTorch, a negative eps means none.
         if eps is None or eps < 0:
             return pointwise.one("special::Logit", self, out=out)
         return pointwise.one("special::LogitWithin", self, (float(eps), 1.0 - eps), out=out)

@@ -61,6 +61,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     ) -> StridedHandle:
         windows = Windows.over(input, len(kernel_size), kernel_size, stride, 0, 1, ceil_mode)
         x, how = contiguous(backend, input), (float(norm_type), windows.packed)
+        # Windows may overlap, so the factor of each window is computed once before inputs gather theirs.
         shares, out = backend.empty(grad.shape, wide(x.dtype)), backend.empty(x.shape, x.dtype)
         launch("power_shares", x.dtype, prod(grad.shape), contiguous(backend, grad), x, shares, *how)
         launch("power_slopes", x.dtype, prod(x.shape), shares, x, out, *how)

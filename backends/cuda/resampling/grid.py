@@ -47,6 +47,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         input: StridedHandle, grid: StridedHandle, mode: int, padding: int, align_corners: bool
     ) -> StridedHandle:
         out = backend.empty((*input.shape[:2], *grid.shape[1:-1]), input.dtype)
+        # A thread keeps its weights for several channels, if there are points enough for all threads.
         each, points = _points(input, grid, padding, align_corners)
         count = prod(out.shape) // input.shape[1] * -(-input.shape[1] // each) if prod(out.shape) else 0
         name = f"grid_samples<{name_of(input.dtype)}, {mode}, {input.ndim - 2}>"

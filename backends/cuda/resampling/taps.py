@@ -64,6 +64,8 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         outer, inner, fresh = prod(x.shape[:dim]), prod(x.shape[dim + 1 :]), places.shape[1]
         out = backend.empty((*x.shape[:dim], size, *x.shape[dim + 1 :]), x.dtype)
         keys = of(places, _INT64)
+        # Several outputs read one input: sorted by input, a thread adds up each without atomics, always in
+        # one order.
         ordered = stable_order(mover, keys.view((prod(keys.shape),), (1,)), max(size - 1, 0))
         how = packed(outer, size, fresh, inner, places.shape[0])
         launch("_spread_taps", out, x, [*ordered, of(weights, _FLOAT64)], how)

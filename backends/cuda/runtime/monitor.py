@@ -55,9 +55,11 @@ def _handle(library: Any, index: int) -> Any:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None or not visible.strip():
         return library.nvmlDeviceGetHandleByIndex(index)
+    # NVML numbers all devices of the machine, CUDA only the visible ones.
     word = visible.split(",")[index].strip()
     if word.isdigit():
         return library.nvmlDeviceGetHandleByIndex(int(word))
+    # A device may also be named by its UUID, or be a part of one (MIG).
     return library.nvmlDeviceGetHandleByUUID(word.encode())
 
 

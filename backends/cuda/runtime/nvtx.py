@@ -84,6 +84,7 @@ class emit_nvtx(Mode):  # noqa: N801 - PyTorch's name
 
     def __enter__(self) -> emit_nvtx:
         if self.enabled:
+            # Looked up once: `handle` runs in every call of an operator.
             self._ranges = _nvtx()
             super().__enter__()
         return self

@@ -53,6 +53,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
             )
         bags = length - include_last_offset
         out = backend.empty((bags, columns), weight.dtype)
+        # Only the gradient of the maximum needs them.
         positions = backend.empty((bags, columns) if mode == "max" else (0,), _INT64)
         weights = None if per_sample_weights is None else of(per_sample_weights, wide(weight.dtype))
         how = packed(
@@ -84,6 +85,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         if weight.ndim != 2:
             raise ValueError("a weight of other dimensions, which the shape rule refuses")
         out = mover.empty((*indices.shape, weight.shape[1]), weight.dtype)
+        # Gathering rows: the index has no stride along the columns.
         chosen = along_dim(weight, 0, indices, (*indices.strides, 0))
         base = (*(0,) * indices.ndim, weight.strides[1])
         return mover.take(out, weight, out.shape, base, out.strides, [(indices, chosen)], "_embedding")

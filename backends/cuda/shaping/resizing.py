@@ -30,10 +30,12 @@ def resized(
         raise ValueError("a negative size")  # the shape rule explains it
     memory, room = handle.memory, handle.memory.nbytes(handle.owner)
     needed = handle.offset + prod(shape)
+    # The memory stays if it suffices, so that other views of it see what is written.
     if 0 in shape or needed * handle.dtype.itemsize <= room:
         return handle.view(shape, strides)
     new = StridedHandle.empty(memory, (needed,), handle.dtype)
     if room:
+        # As bytes, since the memory may be no multiple of the element's size.
         parts = [
             StridedHandle(memory, owner, (room,), (1,), 0, np.uint8) for owner in (new.owner, handle.owner)
         ]

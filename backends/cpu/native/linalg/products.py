@@ -47,6 +47,7 @@ def asked() -> str:
         If it is another word.
     """
     value = os.environ.get(VARIABLE) or WORDS[0]
+    # A mark of a path means a library; any other unknown word is a mistake in writing.
     if value not in WORDS and not any(mark in value for mark in (os.sep, "/", ".")):
         raise errors.ConfigurationError(
             f"{VARIABLE}={value}",
