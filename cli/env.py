@@ -115,6 +115,7 @@ def blas_facts() -> dict[str, str]:
     """Return NumPy's description of the BLAS that it was built with, and what computes products and decompositions."""
     import numpy as np
 
+    # NumPy names its BLAS only in the facts of its build.
     described: Any = np.show_config(mode="dicts")
     blas = (described or {}).get("Build Dependencies", {}).get("blas", {})
     keys = ("name", "version", "openblas configuration")

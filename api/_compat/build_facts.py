@@ -56,6 +56,7 @@ _FUNCTIONS: Final = {
 
 def __getattr__(name: str) -> bool:
     """Return a deprecated fact, with a warning."""
+    # Computed only when it is read, because reading has to warn.
     if name not in _FUNCTIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     instead, function = _FUNCTIONS[name]

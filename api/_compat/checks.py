@@ -42,6 +42,7 @@ def _raise_unless(kind: type[Exception], cond: bool, message: Message) -> None:
         return
     if message is None:
         raise kind("Expected cond to be True, but got False.")
+    # A callable, so that a long message is only written when the condition fails.
     if not callable(message):
         raise TypeError("message must be a callable")
     raise kind(str(message()))

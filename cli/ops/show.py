@@ -175,6 +175,7 @@ def print_description(found: dict[str, Any]) -> None:
     values |= {f"  {label}": found[key] for key, label in names.items()}
     values |= {f"  {key}": ", ".join(found[key]) for key in ("promotes", "gradient", "tags")}
     values["  core"] = "yes: a new backend must implement it" if found["core"] else "no"
+    # Not for `out` alone, which every operator explains in the same words.
     output.fields(values)
     if any(p["meaning"] for p in found["parameters"] if p["name"] != "out"):
         output.heading("parameters")

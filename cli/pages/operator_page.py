@@ -97,6 +97,7 @@ def page(title: str, group: list[OpDefinition], shown: list[Place]) -> str:
 def descriptions(group: list[OpDefinition]) -> list[str]:
     """Return the descriptions of the overloads; of two of which one begins the other, the longer one."""
     docs = list(dict.fromkeys(" ".join(definition.doc.split()) for definition in group if definition.doc))
+    # The overloads of an operator often repeat its text with an addition; the longest one is enough.
     return [doc for doc in docs if not any(o != doc and o.startswith(doc.rstrip(".")) for o in docs)]
 
 
@@ -216,6 +217,7 @@ def markdown_text(text: str) -> str:
     """Return a sentence with what Markdown would read as emphasis escaped, outside of code."""
     pieces = text.split("`")
     pieces[::2] = [
+        # Code between backticks is left as it is.
         piece.replace("*", "\\*")
         .replace("_", "\\_")
         .replace("[", "\\[")

@@ -154,10 +154,12 @@ def results(definition: OpDefinition) -> list[str]:
     promoted = dict(zip(names or [None], words, strict=False))
     said = {name: _dtype_words(word, definition) for name, word in promoted.items() if word != "none"}
     if len(set(said.values())) == 1:
+        # One line if all results have the same dtype.
         result.append(f"dtype: {next(iter(said.values()))}")
     else:
         result += [f"dtype of `{name}`: {text}" for name, text in said.items()]
     shape = result_shape(definition)
+    # The shape rule speaks of keepdim, which this overload does not have: it reduces everything.
     if "keepdim" in shape and definition.signature.argument("keepdim") is None:
         shape = "no dimensions"
     if shape:

@@ -78,6 +78,7 @@ def activate_flash_attention_impl(impl: str) -> None:
             f"activate_flash_attention_impl(): nothing is registered as {impl!r}; "
             f"registered are {list_flash_attention_impls()}"
         )
+    # Before the new one is registered, since it may replace the same operators.
     _remove()
     handle = _State.registered[impl]()
     if handle is not None:

@@ -38,15 +38,20 @@ class ModuleBase:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        # Only where nobody overrides the look-up: the slot in C takes the place of just these two
+        # functions.
         if cls.__getattr__ is ModuleBase.__getattr__ and cls.__getattribute__ is object.__getattribute__:
             attribute_slot.install_slot(cls)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call `forward`, and the hooks around it."""
         try:
+            # The usual call has no hooks and goes to forward by one test, without a look at eleven tables.
             if self._may_have_hooks or GLOBAL_HOOKS:
                 return self._call_with_hooks(args, kwargs)
             return self.forward(*args, **kwargs)
+        # Only on the way out of an error, so that a call which succeeds pays nothing for the better
+        # message.
         except Exception as error:
             refused = refused_argument(self, error, args, kwargs)
             note_layer(self, refused or error)

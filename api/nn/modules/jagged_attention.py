@@ -49,6 +49,7 @@ def jagged_attention(
     query, key, value = (
         x.unflatten(-1, (module.num_heads, module.head_dim)).transpose(1, 2) for x in projected
     )
+    # The weights are a padded tensor in any case, so the products are computed in padded form, too.
     if need_weights:
         output, weights = _with_weights(query, key, value, dropout)
         weights = weights.mean(1) if average_attn_weights else weights
@@ -84,6 +85,7 @@ def _check(module: MultiheadAttention, given: tuple[tt.Tensor, ...], masks: dict
 def _projected(module: MultiheadAttention, *given: tt.Tensor) -> list[tt.Tensor]:
     query, key, value = given
     weight, bias = module.in_proj_weight, module.in_proj_bias
+    # One product instead of three, for which all inputs have to be one tensor.
     if weight is not None and key is query and value is query:
         return list(F.linear(query, weight, bias).chunk(3, -1))
     apart: Any = (
@@ -105,6 +107,7 @@ def _with_weights(
     scores = (one * one.shape[3] ** -0.5) @ two.mT
     # Not -inf, which would give a row without keys NaN as weights, and as gradients of all others.
     scores = scores.masked_fill(~columns[:, None, None, :], tt.finfo(scores.dtype).min)
+    # Rows that only pad get weights of 0, in place of an even share.
     pairs = rows[:, None, :, None] & columns[:, None, None, :]
     weights = F.dropout(scores.softmax(-1).masked_fill(~pairs, 0.0), dropout)
     dense = (weights @ three).transpose(1, 2)

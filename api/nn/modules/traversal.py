@@ -81,12 +81,14 @@ def named_members(
     remove_duplicate: bool,
 ) -> Iterator[tuple[str, Any]]:
     """Yield the items that a function gives for a module and for those below it, with full names."""
+    # By identity: comparing tensors would give tensors.
     seen = set()
     parts: Iterable[tuple[str, Any]] = [(prefix, module)]
     if recurse:
         parts = module.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
     for path, part in parts:
         for name, value in get_members(part):
+            # Names without a value are registered, too: a layer without bias has None.
             if value is None or id(value) in seen:
                 continue
             if remove_duplicate:

@@ -50,6 +50,7 @@ class Upsample(Module):
         if isinstance(scale_factor, tuple):
             self.scale_factor = tuple(float(factor) for factor in scale_factor)
         else:
+            # PyTorch keeps factors as floats, which shows in the repr.
             self.scale_factor = float(scale_factor) if scale_factor else None
         self.mode = mode
         self.align_corners = align_corners
@@ -63,6 +64,7 @@ class Upsample(Module):
         )  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        # As in PyTorch, older pickles meant True, which was the only way.
         state.setdefault("recompute_scale_factor", True)
         super().__setstate__(state)
 
