@@ -72,8 +72,10 @@ _DEVICES = (str, int, Device)
 def _int(value: Any) -> int:
     if isinstance(value, _NO_INTS):
         raise Mismatch("int")
+    # As in PyTorch, a zero-dimensional integer tensor is a number; "unsigned" ends in "signed", and bool does not.
     if isinstance(value, TensorBase) and (value.ndim or not value.dtype.kind.endswith("signed")):
         raise Mismatch("int")
+    # `index` takes NumPy's integers, and refuses floats that happen to be whole, as PyTorch does.
     try:
         return _operator.index(value)
     except TypeError:
@@ -109,6 +111,7 @@ def _scalar(value: Any) -> bool | int | float | complex:
         return bool(value)
     if isinstance(value, np.generic) or _is_zero_dim(value):
         value = value.item()
+    # Subclasses of int, such as members of an IntEnum, become plain: `SCALARS` is keyed by the exact type.
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -134,6 +137,7 @@ def _tensor_or_scalar(value: Any) -> Any:
 
 
 def _dtype(value: Any) -> Dtype:
+    # `from_numpy_dtype` would read the attribute `dtype` of a tensor, and take the tensor for a dtype.
     if isinstance(value, TensorBase):
         raise Mismatch("dtype")
     try:
@@ -145,6 +149,7 @@ def _dtype(value: Any) -> Dtype:
 
 
 def _device(value: Any) -> Any:
+    # True is an int, and would be the device with index 1.
     if isinstance(value, bool) or not isinstance(value, _DEVICES):
         raise Mismatch("device")
     return to_device(value)
@@ -223,6 +228,7 @@ def _tuple(type_: Type) -> Callable[[Any], Any]:
         if len(value) != len(converters):
             raise Mismatch(f"{expected}, {len(converters)} long and not {len(value)} as this")
         items = []
+        # Elements are converted one by one, so that the error names the position of the wrong one.
         for position, (one, item) in enumerate(zip(converters, value, strict=True)):
             try:
                 items.append(one(item))
@@ -340,6 +346,7 @@ def _check(argument: Argument, index: int) -> list[str]:
         tests.append(f"({plain} or {value} not in choices{index})")
     elif type_.is_tensor and not type_.list:
         tests.append(f"not isinstance({name}, TensorBase)")
+    # An integer beyond 64 bits goes to `convert`, which refuses it unless the operator takes any width.
     elif type_.base == "int" and not type_.list:
         tests.append(f"(type({name}) is not int or not LOWEST <= {name} <= HIGHEST)")
     elif type_.base in _PLAIN and not type_.list:
@@ -367,6 +374,7 @@ def _make_bind(
         if argument.keyword_only and not seen_keyword:
             parameters.append("*")
             seen_keyword = True
+        # Defaults are read from a tuple and not written into the source, so that `_compiled` serves more operators.
         default = "" if argument.default is MISSING else f"=default[{index}]"
         parameters.append(argument.name + default)
         for i, plain in enumerate(_PLAIN.get(argument.type.base, ())):
@@ -413,6 +421,7 @@ def make_binder(
         # As in PyTorch, None stands for a default of no numbers: `amax(x, None)` reduces all dimensions.
         if value is None and arguments[index].type.list and defaults[index] == ():
             return ()
+        # The converter is made when a value first needs one: most parameters only ever get plain values.
         try:
             converted = (
                 converters.get(index) or converters.setdefault(index, converter(arguments[index].type))
@@ -445,17 +454,24 @@ def make_binder(
 
     def binder(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Any, ...]:
         nonlocal bind
+        # The binder is compiled at the first call that needs it; the fast path serves most operators without.
         if bind is None:
             bind = _make_bind(arguments, defaults, convert)
+        # `view(2, 3)`: the sizes that follow each other become one list.  A
+        # list, a tuple or None is the argument itself.
         if variadic and len(args) > list_at and (never_a_list or not isinstance(args[list_at], sizes)):
             args = (*args[:list_at], args[list_at:])
+        # A call without any tensor, as `block_diag()`, has an empty list of them.
         elif tensors_one_by_one and len(args) == list_at and list_name not in (kwargs or ()):
             args = (*args, ())
         try:
             return bind(*args, **kwargs) if kwargs else bind(*args)
         except TypeError as error:
+            # Python's own error (a missing or unknown argument) has no frame below this
+            # one; a deeper one comes from a converter.
             if isinstance(error, TTError) or (error.__traceback__ and error.__traceback__.tb_next):
                 raise
+            # Other names of arguments are tried only after a refusal, so that calls with today's names pay nothing.
             renamed = {_ALSO.get(k, k) if k not in names else k: v for k, v in (kwargs or {}).items()}
             if renamed != kwargs and names.issuperset(renamed) and len(renamed) == len(kwargs or ()):
                 return binder(args, renamed)
@@ -491,6 +507,7 @@ def make_plan(operator: Operator, form: str) -> SignaturePlan:
         for shift, default in zip(shifts, defaults, strict=True)
     )
     shifts += [shift - WORD for shift in operator.out_shifts[:outs]]
+    # Only positions count here: what promotes has none, and its shift of zero would fall below the second word.
     plan.steps = tuple((at, how, max(shift - WORD, 0)) for at, how, shift in operator.steps)
     plan.steps += tuple(
         (len(arguments) + i, codes.OTHER_TENSOR, shifts[len(arguments) + i]) for i in range(outs)
@@ -500,8 +517,10 @@ def make_plan(operator: Operator, form: str) -> SignaturePlan:
     plan.shifts = tuple(-1 if plan.wide and shift else shift for shift in shifts)
     plan.lengths = (*(_length(a.type) for a in arguments), *[0] * outs)
     plan.defaults = (*defaults, *[NO_DEFAULT] * outs)
+    # One tuple for each number of provided arguments: a call concatenates, and builds no tuple of defaults.
     plan.tails = tuple(plan.defaults[count:] for count in range(len(plan.defaults) + 1))
     plan.required = outs + sum(a.default is MISSING for a in arguments)
+    # `fast_path_out` passes the tensors of `out=` by position, behind all arguments, those that are keyword-only too.
     plan.positional = len(arguments) if outs else sum(not a.keyword_only for a in arguments)
     plan.positional += outs
     plan.variadic = -1
@@ -510,6 +529,7 @@ def make_plan(operator: Operator, form: str) -> SignaturePlan:
     plan.names = {a.name: i for i, a in enumerate(arguments)}
     ranged = {index for index, _ in range_places(operator.definition)}
     flags = [codes.IN_RANGE if index in ranged else 0 for index in range(len(arguments))]
+    # Bytes, because compiled code reads an item of them as a C integer.
     plan.kinds = bytes(
         [*(_kind(a) | flag for a, flag in zip(arguments, flags, strict=True)), *[codes.TENSOR] * outs]
     )

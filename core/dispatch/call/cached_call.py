@@ -293,6 +293,7 @@ class CachedCall:
 
     def with_bits(self, bits: int) -> CachedCall:
         """Return a copy for other level-2 bits."""
+        # `verified` and `direct` stay off: the first run with the other bits is checked like any first run.
         new = CachedCall(self.operator, self.form, self.keys, bits, self.epoch, self.kind)
         new.plain = self.plain
         new.choices = self.choices
@@ -361,6 +362,7 @@ class CachedCall:
         to the tensor itself, and a returned argument is the user's own tensor.
         """
         below = self.below
+        # One comparison in place of three: the kinds from MUTATE on get the tensors as they are.
         if below.kind == codes.KERNEL or below.kind >= codes.MUTATE:  # MUTATE, PYTHON, OUT
             return below.run(args)
         aliases = self.strip(args)
@@ -416,11 +418,13 @@ class CachedCall:
             tensor = value
             handle = tensor._handle
             code = self.compute_code
+            # The dtype comes first, since mostly it is right; `in` walks a tuple.
             if code >= 0 and tensor._spec.code != code and position in self.group:
                 handle = self.cast(handle, position)
             return handle
         if type(value) is list:
             return self.handle_list(value, position)
+        # The dtype is part of the bits of a call, so all calls of one cached call have the same native dtype.
         if position == self.dtype_at:
             if self.native is None:
                 self.native = self.backend.native_dtype(self.spec.dtype)
@@ -506,6 +510,7 @@ class CachedCall:
         """Return the tensor of the one result of a direct kernel."""
         spec = self.spec
         bits = self.result_bits
+        # Unknown: the handle may be a NumPy scalar, or have no dimensions.
         if bits == 0:
             if type(handle) is not self.handle_type:
                 handle = self.as_handle(handle, None, None)
@@ -526,6 +531,7 @@ class CachedCall:
         bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
         new = wrap_handle(Tensor, handle, spec, spec.keys, bits)
         if self.shares >= 0:
+            # A root is no view itself, so that one step leads from any view to the tensor that was there first.
             source = args[self.shares]
             new._storage = source._storage if source._storage is not None else source._ensure_storage()
             new._root = source if source._root is None else source._root
@@ -600,6 +606,7 @@ class CachedCall:
                     shared = True
             else:
                 shared = True
+            # An operand in the target's memory may be overwritten before it is read; `refuse_shared` looks closer.
             for value in args:
                 if isinstance(value, TensorBase):
                     other = value
@@ -675,6 +682,8 @@ class CachedCall:
                         plain = memory.owner is not owner
                     else:
                         plain = memory_of(tensor._storage) is not owner
+        # With an operand of the output's shape, and none beyond it, the output
+        # needs no resize; else the copying form does.
         if not filled or not plain or choice is None:
             return self.function(self, args)
         prepared = self.handles(choice, args)
@@ -716,6 +725,7 @@ class CachedCall:
             shared = True
         if shared and not self.all_apart(args):
             refuse_written(self, targets, args)
+        # Before the handles are taken: the kernel must get the arrays that were cloned.
         if self.backend.functionalised:
             give_own(self, targets, args)
         prepared = self.handles(choice, args)
@@ -760,6 +770,7 @@ class CachedCall:
                         begin = backend.data_ptr(handle)
                         spans.append((begin, begin + size))
                         viewed.add(id(storage.owner))
+        # A memory that occurs twice, or both whole and in part, is left to the exact test of the caller.
         if len(seen) != count or not seen.isdisjoint(viewed):
             return False
         spans.sort()

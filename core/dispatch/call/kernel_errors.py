@@ -80,6 +80,7 @@ def failed(
     Returns the result where the call only has to be repeated: in a context of its own (see Note [Silencing NumPy per
     kernel]), or with a Python integer wrapped to the dtype, as PyTorch does.
     """
+    # Another call runs in the context of the quiet kernels: the kernel did not start, and can be called again.
     if is_conflict(error):
         try:
             return run_in_copy(choice.function, prepared)
@@ -92,6 +93,7 @@ def failed(
     # First, because the number may be a size or a step, which does not wrap around.
     refuse_wide(cached.operator.definition, args)
     name = cached.operator.definition.signature.name
+    # PyTorch refuses a fill value that the dtype cannot hold, and wraps operands.
     if isinstance(error, OverflowError) and (cached.operator.is_factory or name in _NO_WRAPPING):
         raise NumberRangeError(f"{name}(): {error}") from error
     if isinstance(error, OverflowError):
@@ -101,6 +103,7 @@ def failed(
                 return choice.function(*wrapped)
             except Exception as second:
                 error = second
+    # Only now, since rules cost more than kernels: they run for calls that failed already.
     check_shapes(cached, args, error)
     if cached.operator.mutates and not cached.backend.mutable and isinstance(error, TypeError | ValueError):
         device = cached.backend.device_type
@@ -110,6 +113,7 @@ def failed(
         ) from error
     check_limits(cached, args, error)
     source = getattr(choice.registration, "source", None)
+    # A third party's errors pass unchanged: its users may catch them.
     ours = source is None or source.distribution == _OURS
     own = _in_own_words(name, error) if ours else None
     if own is not None:
@@ -126,6 +130,7 @@ def name_caller(cached: CachedCall, error: Exception) -> None:
     if isinstance(error, TTError) and not isinstance(error, ArgumentError) and isinstance(text, str):
         spoken, parentheses, problem = text.partition("(): ")
         name = cached.operator.definition.signature.name
+        # Composites call operators by aliases, too.
         inner = (
             cached.operator.registry.definition_table.original(spoken) if spoken.isidentifier() else spoken
         )
@@ -262,6 +267,8 @@ def method_of(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
+        # A method's first argument is its instance: so the frame of a backend
+        # is recognised, whatever the method's name.
         if code.co_argcount and isinstance(trace.tb_frame.f_locals.get(code.co_varnames[0]), Backend):
             return code.co_name
         trace = trace.tb_next
@@ -270,6 +277,7 @@ def method_of(error: BaseException) -> str:
 
 def _in_own_words(name: str, error: Exception) -> TTError | None:
     """Return tt's error for an error of Python or NumPy in one of tt's kernels, or None if it has none."""
+    # An error of another library keeps its class: `raise_named` adds the call to it.
     if type(error).__module__.partition(".")[0] not in ("builtins", "numpy"):
         return None
     for builtin, own in _OWN_WORDS:
@@ -282,6 +290,7 @@ def check_shapes(cached: CachedCall, args: tuple[Any, ...], cause: Exception | N
     """Run the shape rule of the operator, which raises if the call is wrong."""
     try:
         result = cached.operator.run_rule(args)
+    # A rule may need data that only the kernel has seen.
     except DataDependentError:
         return  # the rule needs values to find the mistake
     except TTError as explained:
@@ -333,6 +342,7 @@ def _wrap_integers(cached: CachedCall, choice: BoundKernel, prepared: list[Any])
         value, name = prepared[number], definition.signature.arguments[position].name
         if type(value) is int and name in definition.promote and -(2**63) <= value < 2**64:
             value &= (1 << bits) - 1
+            # By way of the unsigned dtype, since NumPy refuses Python integers beyond the range of a signed one.
             wrapped[number] = int(
                 np.array(value, dtype=f"u{dtype.itemsize}").view(f"{dtype.numpy.kind}{dtype.itemsize}")
             )

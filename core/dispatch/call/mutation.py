@@ -73,6 +73,7 @@ def refuse_written(cached: CachedCall, targets: Sequence[TensorBase], args: Sequ
     for others in together.values():
         if len(others) == 1:
             continue
+        # An object that occurs twice is found without looking at memory.
         if len({id(target) for target in others}) < len(others) or shared_place(name, others):
             raise InplaceError(
                 f"{name}(): two of the arguments that it changes are the same memory\n  try: clone() one first"
@@ -97,6 +98,7 @@ def _memory(tensor: TensorBase) -> int:
 
 def give_own(cached: CachedCall, targets: Sequence[Any], args: Sequence[Any]) -> None:
     """Give the targets arrays without other holders; see Note [Changing arguments without memory]."""
+    # RETURNS is zero: a kernel that returns the new values changes none of its arguments.
     if cached.writes_target:
         for target in targets:
             backend = target._spec.backend
@@ -129,6 +131,7 @@ def write_new(cached: CachedCall, targets: Sequence[Any], handles: Any, args: Se
         _write_values(cached, targets, values)
     except Exception as error:
         method_escaped(cached, error, args)
+    # What is left are the results that are no argument.
     rest = values[len(targets) :]
     fresh = sum(position < 0 for position in operator.returned)
     return None if not fresh else rest[0] if fresh == 1 and rest else tuple(rest)
@@ -195,6 +198,7 @@ def with_targets_of(operator: Operator, args: Sequence[Any], result: Any) -> Any
     if len(operator.returned) == 1:
         return _returned(args[operator.returned[0]])
     values = list(result) if isinstance(result, tuple | list) else []
+    # A composite may return the fresh results only; the arguments are put between them.
     if len(values) != len(operator.returned):
         fresh = iter(values if isinstance(result, tuple | list) else [result])
         values = [None if position >= 0 else next(fresh) for position in operator.returned]

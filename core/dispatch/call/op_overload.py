@@ -74,6 +74,7 @@ ENTERING = fork_safe_lock(rank=1)
 
 def table_key(bits: int, positions: int) -> Any:
     """Return the key of a call's bits in a table: a single number if both words are small."""
+    # One int hashes faster than a tuple.  A word below zero, see `numbered`, stays below zero when it is shifted.
     if bits >> 40 == 0 and positions >> 22 == 0:
         return bits | positions << 40
     return bits, positions
@@ -202,6 +203,7 @@ class OpOverload:
             bits |= second._promotion
             operand = second._handle
         else:
+            # Exact types: numbers of NumPy and subclasses of int have to be converted by the binder first.
             bit = SCALARS.get(type(right))
             if bit is None:
                 return self.general((left, right), None)
@@ -245,6 +247,7 @@ class OpOverload:
                 return self.called(args + self.plan.tail, self, args, kwargs)
             binder = self.operator.binder(self)
         bound = None
+        # What follows runs outside of `except`, so that errors of overrides do not have the refusal as their context.
         try:
             bound = binder(args, kwargs)
         except ArgumentError as error:
@@ -263,6 +266,7 @@ class OpOverload:
         if keys & OVERRIDDEN:
             return call_with_overrides(self, bound, function, args, kwargs)
         cached = self.cached_call(keys, bits, positions, bound)
+        # Only `fast_path` compares with `limit`; here every number is looked at.
         if self.plan.ranged:
             self.refuse_out_of_range(cached, bound)
         return cached.run(bound)
@@ -284,6 +288,7 @@ class OpOverload:
     # --- arguments that need no conversion, see Note [The fast path] ---
     def fast_path(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """Dispatch a call whose arguments need no conversion, else FALL_THROUGH; see Note [The fast path]."""
+        # A mode sees bound arguments, which the general path makes.
         if STATE.modes != 0:
             return FALL_THROUGH
         plan = self.plan
@@ -308,6 +313,8 @@ class OpOverload:
                 return FALL_THROUGH
             if count != len(plan.defaults):
                 args = args + plan.tails[count]
+                # Defaults have the right types: only the provided arguments are looked
+                # at, unless a default promotes with them.
                 if plan.looks_at_all:
                     count = len(args)
         keys = 0
@@ -347,6 +354,7 @@ class OpOverload:
                 if type(value) is not int or blank.is_long(value):
                     return FALL_THROUGH
             elif kind == codes.SIZES:
+                # One number stands for all sizes, as in `kernel_size=3`.
                 if type(value) is int:
                     if plan.lengths[place] == 0 or blank.is_long(value):
                         return FALL_THROUGH
@@ -427,6 +435,7 @@ class OpOverload:
         if keys == 0:
             if STATE.placed != 0:
                 return FALL_THROUGH
+            # Without tensors the default device decides: a call with `device=` has fallen through by now.
             keys = self.home
             if keys == 0:
                 keys = self.operator.place(0, args)
@@ -518,6 +527,7 @@ class OpOverload:
                     keys |= tensor._keys
                     bits |= tensor._promotion
                 else:
+                    # The value is converted by now, so its exact type is in the table.
                     positions |= SCALARS[type(value)]
             elif how == codes.OTHER_TENSOR:
                 if isinstance(value, TensorBase):
@@ -579,6 +589,7 @@ class OpOverload:
     # --- the cached calls, see Note [One cached call per combination] ---
     def find(self, epoch: int, keys: int, bits: int, positions: int) -> CachedCall:
         """Return the cached call of a combination met before in the settings of an epoch, or EMPTY."""
+        # The guard is no epoch while there are modes or ambient layers; only modes rule out a cached call.
         if epoch < 0:
             if STATE.modes != 0:
                 return EMPTY
@@ -593,6 +604,7 @@ class OpOverload:
         if table is None:
             return EMPTY
         cached = table.get(table_key(bits, positions))
+        # Another thread may have retired it since.
         if cached is None or cached.epoch != epoch:
             return EMPTY
         self.last = cached
@@ -600,6 +612,7 @@ class OpOverload:
 
     def cached_call(self, keys: int, bits: int, positions: int, args: tuple[Any, ...]) -> CachedCall:
         """Return the cached call of a combination, resolving it if it is new."""
+        # A subclass is dispatched like a tensor once nothing intercepts, so it shares the cached calls of tensors.
         keys &= NOT_OVERRIDDEN
         epoch = STATE.epoch_here()
         cached = self.last
@@ -608,6 +621,7 @@ class OpOverload:
         cached = self.find(epoch, keys, bits, positions)
         if cached is not EMPTY:
             return cached
+        # Read before resolving, so that `enter` notices a registration that took place meanwhile.
         generation = self.generation
         cached = self.operator.resolve(self.form, keys, join_bits(bits, positions), args)
         return self.enter(cached, epoch, generation)
@@ -648,6 +662,7 @@ class OpOverload:
         """
         with ENTERING:
             self.generation += 1
+            # Replaced and not cleared: other threads may be looking up in the old one.
             tables = self.tables
             self.tables = {}
             self.last = EMPTY

@@ -124,6 +124,7 @@ class Operator:
         """Return the position of the argument that is returned as a result, or -1 for a new value."""
         if result.alias is None or not result.alias.write:
             return -1
+        # A result `Tensor(a!)` is the argument in the same alias set.
         same = [i for i in self.mutates if (a := self.arguments[i].alias) and a.sets == result.alias.sets]
         return same[0] if same else -1
 
@@ -140,6 +141,7 @@ class Operator:
             elif type_.is_tensor and grouped:
                 steps.append((position, c.GROUP_TENSOR, 0))
             elif type_.is_tensor:
+                # Each tensor outside of the group has a position of its own: which one has which dtype matters.
                 steps.append((position, c.OTHER_TENSOR, shift))
                 others.append((position, shift))
                 shift += POSITION_BITS
@@ -233,6 +235,7 @@ class Operator:
 
     def plan(self, form: str) -> SignaturePlan:
         """Return the signature of a form, prepared for its overloads."""
+        # The in-place form has the arguments of the functional one.
         kind = "out" if form == "out" else "functional"
         plan = self._plans.get(kind)
         if plan is None:
@@ -273,6 +276,7 @@ class Operator:
             bound = binder(args, kwargs)
         except ArgumentError as error:
             refused = error
+        # Outside of `except`, as in `OpOverload.general`.
         if refused is not None:
             return call_refused(overload, refused, args, arguments)
         result = intercept(overload, args, arguments, out)
@@ -313,6 +317,7 @@ class Operator:
         layouts = KEYS.mask("layout")
         if device is not None:
             bit = KEYS.bit("device", device.type)
+            # `zeros_like(x, device=...)` runs on the device of its result; others need both, since their data moves.
             keys = (keys & ~devices) | bit if self.is_factory else keys | bit
         if layout is not None:
             keys = (keys & ~layouts) | layout.bit if self.is_factory else keys | layout.bit

@@ -64,6 +64,8 @@ class OpOverloadPacket:
             count = len(args)
             if count == 1 and self.unary is not None and isinstance(args[0], TensorBase):
                 return self.unary.one(args[0])
+            # One tuple, replaced as a whole: another thread never sees the types
+            # of one call with the overload of another.
             recent = self.recent
             key = recent[0]
             overload = recent[1] if count == len(key) else None
@@ -73,6 +75,7 @@ class OpOverloadPacket:
                         overload = None
                         break
             if overload is None:
+                # Through a list: a generator costs more than the look-up.
                 key = tuple([type(value) for value in args])
                 overload = self.choices.get(key)
                 if overload is not None:
@@ -125,6 +128,7 @@ class PacketOp(OpOverloadPacket):
     def choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:
         """Call the first overload that takes the arguments."""
         options: dict[str, Any] = {name: kwargs[name] for name in FACTORY_OPTIONS if name in kwargs}
+        # The tensor of `out=` is hidden: it does not turn a factory into an operator of tensors.
         if options and self._makes(args, {**kwargs, "out": None}):
             result = self(*args, **{name: value for name, value in kwargs.items() if name not in options})
             return with_options(result, options, filled=kwargs.get("out") is not None)
@@ -221,6 +225,7 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
     if overloads:
         found = {o.removeprefix(qualified.removesuffix("_")).lstrip("_").lstrip("."): registry.overload(o, form)
                    for o in overloads}  # fmt: skip
+        # A single overload needs no choice, so the name is the overload itself.
         if len(found) == 1:
             return next(iter(found.values()))
         # One object for `tt.max`, `tt.Tensor.max` and all aliases: `__tt_function__` compares functions.

@@ -58,6 +58,7 @@ def verify(cached: CachedCall, choice: BoundKernel, handles: Any) -> None:
     else:
         if not isinstance(handles, list | tuple):
             raise wrong_result(cached, choice, handles)
+        # A list has as many results as the call asks for; only of several is the number in the schema.
         if cached.result != LIST and len(handles) != len(cached.specs):
             raise wrong_result(cached, choice, handles)
         for index, handle in enumerate(handles):
@@ -110,6 +111,7 @@ def verify_one(cached: CachedCall, choice: BoundKernel, handle: Any, spec: Any, 
             return
         if handle is None or isinstance(handle, _NO_ARRAY) or type(handle) in _NUMBERS:
             raise wrong_result(cached, choice, handle if handles is None else handles)
+    # With a downcast the kernel returns float32, which `wrap_one` casts after each call.
     if cached.downcast is None:
         _verify_dtype(cached, choice, handle, spec)
 
@@ -142,6 +144,7 @@ def _verify_dtype(cached: CachedCall, choice: BoundKernel, handle: Any, spec: An
 
 def _is_number(kind: type, kinds: str) -> Callable[[Any], bool]:
     def fits(value: Any) -> bool:
+        # NumPy's numbers and arrays without dimensions have the shape (), and only their kind tells what they are.
         if getattr(value, "shape", None) == ():
             return getattr(getattr(value, "dtype", None), "kind", kinds) in kinds
         return isinstance(value, kind)
@@ -232,6 +235,7 @@ class _NamedResult(tuple[Any, ...]):
     def _make(cls, values: Any) -> Any:
         return tuple.__new__(cls, values)
 
+    # The class is made when a call needs it, so pickle finds it by `return_type` and not in a module.
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self).__name__, self._fields, tuple(self))
 

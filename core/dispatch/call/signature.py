@@ -81,6 +81,7 @@ class SignaturePlan:
             if found is None:
                 return None
             position = found
+            # Provided by position, too: the binder raises Python's error for it.
             if position < count:
                 return None
             placed[position] = value

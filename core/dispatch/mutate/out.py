@@ -83,6 +83,7 @@ def _fill_list(operator: Operator, bound: tuple[Any, ...], out: Any) -> None:
     if len(outs) != len(results):
         raise ShapeError(f"{name}(): argument 'out' must have {len(results)} tensors, and it has {len(outs)}")
     copy = operator.registry.operator("alias_copy")
+    # By an operator with `out=`, so that dtype, device and overlap are checked as anywhere.
     for result, target in zip(results, outs, strict=True):
         call_with_out(copy, (result,), target)
 
@@ -109,12 +110,14 @@ def run_out(cached: CachedCall, args: tuple[Any, ...]) -> Any:
         inputs = _in_dtype_of_out(operator, inputs, outs[0])
     if inputs and isinstance(inputs[0], list):
         _refuse_parts(operator.definition.signature.name, inputs[0], outs)
+    # `execute`, since modes and overrides have seen this call already, with its `out=`.
     results = operator.overload().execute(inputs)
     several = count > 1
     for out, result in zip(outs, results if several else (results,), strict=True):
         _check(operator.definition, out, result)
         if out.shape == result.shape or "exact_out" in operator.definition.tags:
             _refuse_shared(operator.definition, out, inputs, result)
+        # PyTorch fills a matrix with `arange(6, out=m)` in row-major order.
         if operator.name in _ROWS and out.numel() == result.numel():
             result = result.reshape(tuple(out.shape))
         _write(out, result)
@@ -177,6 +180,7 @@ def _refuse_span(
     if not shares_memory(value, out):
         return
     start, stop = _span(out)
+    # After the resize the output lies without gaps from its offset on.
     if elements is not None:
         start = out.storage_offset() * out.dtype.itemsize
         stop = start + elements * out.dtype.itemsize
@@ -220,5 +224,6 @@ def _write(out: Tensor, result: Tensor) -> None:
                 f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
                 f"not match the required output shape {list(result.shape)}: pass an empty tensor or one of that shape",
             )
+        # `resize_` keeps the object, so the caller's tensor is the one that is filled.
         out.resize_(tuple(result.shape))
     out.copy_(result)

@@ -66,6 +66,7 @@ def refuse_shared(cached: CachedCall, target: TensorBase, args: Iterable[Any]) -
 def refuse_held(registry: Registry, *targets: TensorBase) -> None:
     """Let layers refuse a write through views; see Note [Views that a layer does not hold]."""
     for target in targets:
+        # Only a view that lacks bits of its root can be unknown to a layer.
         root = target._root
         if root is None or not root._keys & ~target._keys:
             continue
@@ -83,6 +84,7 @@ def shares_memory(first: TensorBase, second: TensorBase) -> bool:
 
 def refuse_self_overlap(name: str, target: TensorBase) -> None:
     """Raise if several elements of a target are one in memory."""
+    # Row-major elements cannot coincide; looking at strides costs more.
     if target.layout.name != "strided" or _is_row_major(target):
         return
     if _is_repeated(target):
@@ -114,6 +116,7 @@ def refuse_overlap(name: str, target: TensorBase, operand: TensorBase) -> None:
     extents = []
     for tensor in (target, operand):
         shape, strides, offset = _geometry(tensor)
+        # Tensors with gaps pass, as in PyTorch: their operands are read before the write.
         if 0 in shape or not is_non_overlapping_and_dense(shape, strides):
             return
         begin = offset * tensor.dtype.itemsize
@@ -135,6 +138,7 @@ def is_overwritten(target: TensorBase, operand: TensorBase) -> bool:
     ):
         return False
     geometry, other = _geometry(target), _geometry(operand)
+    # In exactly the same place each element is read before it is overwritten.
     if geometry == other and target.dtype is operand.dtype:
         return False
     (start, end), (first, last) = _span(geometry, target), _span(other, operand)
@@ -146,6 +150,7 @@ def _span(geometry: tuple[tuple[int, ...], tuple[int, ...], int], tensor: Tensor
     shape, strides, offset = geometry
     if 0 in shape:
         return 0, 0
+    # NumPy's strides may be negative, so that memory reaches to both sides of the offset.
     steps = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
     size = tensor.dtype.itemsize
     below, above = sum(n for n in steps if n < 0), sum(n for n in steps if n > 0)
@@ -159,6 +164,7 @@ def shared_place(name: str, targets: Sequence[TensorBase]) -> bool:
         if target.layout.name != "strided":
             continue
         size = target.dtype.itemsize
+        # A row-major tensor needs no strides: they cost a call of the backend each.
         if _is_row_major(target):
             shape, dense = target._handle.shape, True
             begin = target._spec.backend.offset(target._handle) * size
