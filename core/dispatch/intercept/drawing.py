@@ -42,6 +42,7 @@ class DrawHandler(Block):
         return THREAD.drawing
 
     def _begin(self) -> DrawHandler:
+        # Counted first: calls look at the thread's handlers only while the count is not zero.
         STATE.count_drawing(1)
         THREAD.drawing = (*THREAD.drawing, self)
         return self
@@ -57,6 +58,7 @@ def call_drawing(overload: OpOverload, args: tuple[Any, ...]) -> Any:
     handlers = THREAD.drawing
     if not handlers:
         return NOT_HANDLED
+    # A handler that draws itself would call itself without end.
     THREAD.drawing = handlers[:-1]
     try:
         return handlers[-1].handle(overload, args)

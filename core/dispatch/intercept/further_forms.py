@@ -99,6 +99,7 @@ def number_as_tensor(number: Any, like: Any) -> Any:
     if isinstance(number, int):  # which wraps around in a narrower dtype, where scalar_tensor refuses
         return ops.scalar_tensor(number, dtype=int64, device=like.device).to(dtype)
     if isinstance(number, float) and abs(number) > finfo(dtype).max:
+        # `scalar_tensor` refuses a float beyond the range, where PyTorch's operand becomes infinite.
         number = math.copysign(math.inf, number)  # and a float is rounded
     return ops.scalar_tensor(number, dtype=dtype, device=like.device)
 

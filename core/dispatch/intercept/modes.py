@@ -121,6 +121,7 @@ def call_with_modes(
         found = intercept(function, args, kwargs)
         if found is not NOT_HANDLED:
             return found
+        # The fast paths, which compare numbers with the range, leave calls to this function while a mode is active.
         if overload.plan.ranged:
             refuse_out_of_range(overload.operator.definition, None, bound)
     if STATE.ambient != 0:
@@ -128,6 +129,7 @@ def call_with_modes(
         if rule is not None:
             return rule(None, bound)
     modes = THREAD.modes
+    # A mode gets the call with itself off; it passes the call on by `dispatch`, and so to the mode further out.
     for mode in reversed(modes):
         if mode.sees == "call":
             THREAD.modes = without(modes, mode)
@@ -140,6 +142,7 @@ def call_with_modes(
 
 def cached_call_with_modes(overload: OpOverload, bound: tuple[Any, ...]) -> CachedCall:
     """Return the cached call of a call, skipping masked layers and going through the dispatch modes."""
+    # Layers that a plugin has masked in this thread are skipped, as if the tensors lacked their bits.
     keys, bits, positions = overload.scan(bound)
     keys &= ~THREAD.masked
     if any(mode.sees == "dispatch" for mode in THREAD.modes):

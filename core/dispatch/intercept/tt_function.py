@@ -122,12 +122,14 @@ def overloaded(args: Iterable[Any]) -> list[Any]:
     """Return the first argument of each class that intercepts calls, subclasses before their bases."""
     ordered: list[Any] = []
     known: set[type] = set()
+    # One argument of each class is asked, as in PyTorch and NumPy: a class decides, not its instances.
     for value in args:
         kind = type(value)
         if kind in known:
             continue
         known.add(kind)
         if overrides(kind):
+            # In front of its first base: a subclass knows how to handle its base, and not the other way round.
             position = next(
                 (i for i, other in enumerate(ordered) if issubclass(kind, type(other))), len(ordered)
             )
@@ -163,6 +165,7 @@ def call_overrides(
     function: Any, relevant: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Do as `intercept`, looking at the arguments in `relevant`."""
+    # Only the innermost mode is asked; with it off, the next call that it makes meets the one further out.
     modes = function_modes()
     candidates = overloaded(relevant) if THREAD.functions and THREAD.subclasses else []
     if not modes and not candidates:
@@ -176,6 +179,7 @@ def call_overrides(
             result = mode.__tt_function__(function, types, args, kwargs)
         finally:
             THREAD.modes = before
+        # A mode that returns NotImplemented leaves the call to the classes.
         if result is not NotImplemented:
             return result
     for value in candidates:
@@ -243,6 +247,7 @@ def call_refused(
     function: Any, error: ArgumentError, args: tuple[Any, ...], kwargs: dict[str, Any] | None
 ) -> Any:
     """Make a call that the operator refuses in a form that its schema lacks, or let classes handle it, or raise."""
+    # Before the classes: a further form calls the function again, and they see that call.
     result = call_in_further_form(function, args, kwargs)
     if result is not NotImplemented:
         return result
@@ -260,6 +265,7 @@ class _Internal(Block):
         return THREAD.functions, THREAD.subclasses, THREAD.outside
 
     def _begin(self) -> None:
+        # Kept, so that a user's function inside of the plugin's code is seen as it would be outside; see `_Users`.
         THREAD.outside = THREAD.functions, THREAD.subclasses
         THREAD.functions = THREAD.subclasses = False
 

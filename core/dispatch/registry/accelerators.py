@@ -26,6 +26,7 @@ def _declared() -> list[str]:
         if plugin.manifest is not None and plugin.state not in ("failed", "blocked"):
             names += plugin.manifest.accelerators
     default = get_default_device().type
+    # Python's sort is stable: behind the default device the order of the plugins stays.
     return sorted(names, key=lambda name: name != default)
 
 

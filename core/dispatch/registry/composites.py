@@ -34,6 +34,7 @@ class CompositeRegistrations(dict[str, list[CompositeRegistration]]):
 
     def first(self, op: str) -> CompositeRegistration | None:
         """Return the composite of an operator that counts, or None."""
+        # An operator may have composites in several modules, of which all count.
         for home in INDEX.homes().get(op, ()):
             if home not in self._families:
                 self._load(home)

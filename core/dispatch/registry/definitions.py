@@ -38,6 +38,7 @@ class DefinitionTable:
             When one of them exists; then none is added.
         """
         new = list(definitions)
+        # All are looked at before the first is added, so that a refusal adds none.
         for definition in new:
             if self.definition(definition.name) is not None:
                 first = self.source(definition.name)
@@ -82,6 +83,7 @@ class DefinitionTable:
 
     def overloads(self, name: str) -> tuple[str, ...]:
         """Return the qualified overload names of an operator's name, in the order of the schema."""
+        # `max` and `max.dim`, and not `maximum`.
         own = tuple(n for n in self.added if n == name or n.startswith(name + "."))
         if not own and activate_namespace(name):
             own = tuple(n for n in self.added if n == name or n.startswith(name + "."))
@@ -93,6 +95,7 @@ class DefinitionTable:
         original = originals.get(name)
         if original is None and name.endswith("_"):
             original = originals.get(name[:-1])
+            # `__and__` is no in-place form, although it ends in an underscore.
             original = original if original is None or name.endswith("__") else f"{original}_"
         return name if original is None else original
 

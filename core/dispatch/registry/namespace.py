@@ -36,6 +36,7 @@ class Operators:
 
         start()
         operator = lookup(self._registry, self._namespace, name)
+        # As an attribute of the instance, so that the next look-up does not come here.
         setattr(self, name, operator)
         return operator
 

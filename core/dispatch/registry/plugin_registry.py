@@ -111,12 +111,14 @@ class PluginRegistry:
 
     def remove(self) -> None:
         """Undo everything, the last first."""
+        # The last first: what was registered later may depend on what was there before.
         self._waiting.clear()
         while self.handles:
             self.handles.pop().remove()
 
     def names_were_decided(self) -> None:
         """Register what waited for names that are the plugin's own now."""
+        # Taken before the loop, since registering may make further registrations wait.
         waiting, self._waiting = self._waiting, []
         for names, register, late in waiting:
             if late.cancelled:
@@ -156,6 +158,8 @@ class PluginRegistry:
         if scope is None or scope.extends(table.device):
             return
         layouts = [("layout", layout) for layout in table.layouts]
+        # A manifest that owns the device (or a layout) may say everything
+        # about it; others only of their operators.
         if self._declared((("device", table.device), *layouts)):
             return
         for op in table.ops:

@@ -72,6 +72,7 @@ class PreferenceRule(NamedTuple):
 
     def covers(self, op: str, device: str | None) -> bool:
         """Return whether the rule is for an operator on a device type; None: for one that is on no device."""
+        # "*" also covers operators on no device, such as composites: their device is None.
         if self.device not in ("*", device):
             return False
         return self.ops == "*" or any(fnmatchcase(name, self.ops) for name in (op, op.split(".")[0]))
@@ -150,6 +151,7 @@ def eligibility_of(
     covering = [rule for rule in rules if rule.covers(op, device)]
     rank = tuple(rule.position(source.plugin, source.distribution) for rule in covering)
     rule = next((rule for rule in covering if rule.names(source.plugin, source.distribution)), None)
+    # Without a scope nothing can be refused: it is tt's own, or the program's.
     return Eligibility(rank, rule, "" if scope is None else _refusal(scope, source, names, rule))
 
 
@@ -172,6 +174,7 @@ def eligibilities_of(registrations: Iterable[Judged]) -> list[Eligibility]:
 
 def _refusal(scope: PluginNames, source: Provider, names: Names, rule: PreferenceRule | None) -> str:
     held = False
+    # A name that the plugin declares but lost decides alone: another plugin stands for it.
     for kind, name in names:
         if scope.holds(kind, name):
             held = True
@@ -193,6 +196,7 @@ def ranks_of(eligibilities: Sequence[Eligibility], sources: Sequence[Provider]) 
     """
     if eligibilities.count(UNNAMED) == len(eligibilities):  # nearly always
         return dict.fromkeys(range(len(eligibilities)), UNNAMED.rank)
+    # What is refused counts neither for the best rank nor among the results.
     taking_part = [i for i, standing in enumerate(eligibilities) if not standing.refusal]
     best = min((eligibilities[i].rank for i in taking_part), default=())
     return {i: best if sources[i].is_program else eligibilities[i].rank for i in taking_part}

@@ -60,9 +60,11 @@ def add_kernels(
     for op in table.ops:
         registry.kernels.make(op)  # see Note [Order of lazy kernels]; before the lock, since it imports
     with registry.lock:
+        # All are compared before the first is added, so that a refusal adds none.
         for registration in new:
             refuse_duplicate(registry, registration, registry.kernels.get(registration.kernel.op, ()))
         for registration in new:
+            # In front, so that the latest comes first among kernels of equal priority: sorting by priority is stable.
             registry.kernels.setdefault(registration.kernel.op, []).insert(0, registration)
             registry.invalidate(registration.kernel.op)
 
@@ -149,6 +151,7 @@ def refuse_duplicate(registry: Registry, new: Registration, others: Iterable[Reg
 
 def _same_takes(registry: Registry, first: Kernel, second: Kernel) -> bool:
     """Return whether two kernels take the same arguments."""
+    # Without a definition there is no signature to compare: then only the same function counts as the same.
     definition = registry.definition(first.op)
     if definition is None:
         return first.function is second.function

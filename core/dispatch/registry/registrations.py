@@ -73,6 +73,7 @@ class KernelRegistrations(MutableMapping[str, list[Registration]]):
         # Not under the lock: makers import modules, and imports have locks of their own.
         batches = [maker(op) for maker in makers]
         with self._lock:
+            # By identity: `wait` and `forget` replace the list, so that a change between the look and the lock shows.
             if self._waiting.get(op) is not makers:  # another thread has been faster, or a table came or went
                 return self.make(op)
             kernels = list(self._made.get(op, ()))
@@ -87,6 +88,7 @@ class KernelRegistrations(MutableMapping[str, list[Registration]]):
             self.make(op)
         return self._made[op]
 
+    # Waiting kernels are older, and must not be made on top of the new ones; see Note [Order of lazy kernels].
     def __setitem__(self, op: str, registrations: list[Registration]) -> None:
         self.make(op)
         self._made[op] = registrations
@@ -101,4 +103,5 @@ class KernelRegistrations(MutableMapping[str, list[Registration]]):
         return iter(list(self._made))
 
     def __len__(self) -> int:
+        # Without making the waiting ones: counting must not import modules.
         return len({*self._made, *self._waiting})

@@ -150,6 +150,7 @@ class Registry:
         if definition is None:
             raise UnknownOpError(name, self.names())
         declare_aliases(definition.signature.name, definition.aliases)
+        # Another thread may have made it meanwhile: there is one operator, since it holds the cached calls.
         with self.lock:
             return self.operators.setdefault(definition.name, make_operator(definition, self))
 
@@ -207,6 +208,7 @@ class Registry:
         RegistrationHandle
             Undoes the registration.
         """
+        # A plugin's module may register by the functions of `tt.library`, outside of the argument of its hook.
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add(table)
         kernels = table if isinstance(table, KernelTable | LazyKernelTable) else None
@@ -266,6 +268,7 @@ class Registry:
                 raise DuplicateRegistrationError(
                     f"backend of {'/'.join(key)}", str(self.backend_sources[key]), str(source)
                 )
+            # The bits are allotted before the backend is visible: a call that finds it needs them.
             KEYS.bit("device", backend.device_type)
             register_layout(backend.layout)
             Device.declare(backend.device_type)
@@ -363,6 +366,7 @@ class Registry:
     def _set_shape_rule(self, name: str) -> None:
         """Put the shape rule that counts into the definition of an operator."""
         added = self.definition_table.added
+        # Definitions cannot change, so that a new one takes the place of the old, here and in the operator.
         definition, source = added[name]
         definition = definition._replace(meta=self._shape_rules[name][0][0])
         added[name] = (definition, source)
@@ -453,6 +457,7 @@ class Registry:
     def all_kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:
         """Return all kernels of an operator for a device and the layouts of a call, the highest priority first."""
         kernels = [r for r in self.kernels.get(op, ()) if r.device == device and r.layouts == layouts]
+        # The sort is stable: of equal priority, the one that was registered last stays in front.
         return sorted(kernels, key=lambda r: -r.kernel.priority)
 
     def kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:

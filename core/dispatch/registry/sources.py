@@ -46,6 +46,7 @@ class Provider(NamedTuple):
 
 def code_location(function: Callable[..., Any]) -> str:
     """Return "module:line" of a function, or the name of a builtin."""
+    # A partial, such as a kernel in the quiet context, stands for the function in it.
     function = inspect.unwrap(getattr(function, "func", function))
     code = getattr(function, "__code__", None)
     module = getattr(function, "__module__", None) or type(function).__module__
@@ -155,6 +156,7 @@ class RegistrationHandle:
 
     def remove(self) -> None:
         """Unregister; what was shadowed comes back.  Doing it twice does nothing."""
+        # Taken out first, so that an undo that removes this handle again ends at once.
         undo, self._undo = self._undo, None
         if undo is not None:
             undo()

@@ -97,6 +97,7 @@ class Kernel:
 
 @cache
 def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    # Of a bound method without the instance, which the call adds.
     if type(function) is MethodType:
         return _parameter_names(function.__func__)[1:]
     code = function.__code__ if type(function) is FunctionType else None
@@ -120,10 +121,12 @@ def taken_names(kernel: Kernel, signature: Signature) -> tuple[str, ...]:
     """
     if kernel.takes is not None:
         return kernel.takes
+    # NumPy names no parameters of ufuncs: their inputs are the first arguments of the schema.
     inputs = getattr(kernel.function, "nin", None)
     if isinstance(inputs, int):
         return tuple(argument.name for argument in signature.arguments[:inputs])
     names = _parameter_names(kernel.function)
+    # The last parameters of an `out` kernel are its targets, which the schema does not list.
     return names[: len(names) - len(signature.returns)] if kernel.form == "out" else names
 
 
@@ -290,6 +293,7 @@ class LazyKernelTable:
 
 def _layouts_of(layout: str | tuple[str, ...]) -> tuple[str, ...]:
     """Return the layouts of a call, in the order in which the registry compares them."""
+    # Sorted, since the layouts of a call are a set: `(strided, csr)` and `(csr, strided)` are one combination.
     return (layout,) if isinstance(layout, str) else tuple(sorted(layout))
 
 

@@ -59,6 +59,7 @@ def eligible_kernels(
         if kernel.same_dtype and not dtypes.homogeneous:
             resolution.note("kernel", registration, False, "serves only tensors of one dtype")
             continue
+        # A view computes nothing, and without a promotion group there is nothing to cast to float32.
         native = kernel.half == "native" or operator.definition.kind == "view" or not operator.group
         native = native or (kernel.half == "same" and dtypes.homogeneous)
         if compute is complex32:  # which kernels serve themselves only where they name it
@@ -73,6 +74,7 @@ def eligible_kernels(
         rule = eligibilities[index].rule
         preferred = f"; preferred by {rule.origin}" if rule is not None else ""
         served.append(EligibleKernel(registration, upcast, ranks[index], preferred))
+    # A kernel of complex32 itself wins over those that would compute in complex64, whatever their order.
     if compute is complex32 and not all(s.upcast for s in served):
         served = [s for s in served if not s.upcast]
 
@@ -87,6 +89,7 @@ def eligible_kernels(
 
 def refuse_ties(operator: Operator, ranked: list[tuple[tuple[int, ...], EligibleKernel]]) -> None:
     """Raise if two plugins serve the same calls and neither takes precedence."""
+    # Only kernels that take the same arguments compete: of others, the narrowest that accepts a call serves it.
     first: dict[tuple[int, ...], EligibleKernel] = {}
     for takes, served in ranked:
         before = first.setdefault(takes, served)
@@ -116,6 +119,7 @@ def choose_form(
     how, chosen = _form_of(operator, form, backend, dtypes, best)
     if len(best) == len(served):
         return how, chosen
+    # All kernels of one cached call are called alike, so those of other forms do not serve its calls.
     kind = chosen[0].registration.kernel.form
     rest = [s for s in served[len(best) :] if s.registration.kernel.form == kind]
     if how == codes.WRITES_OUTPUT and kind == "functional":
@@ -137,6 +141,7 @@ def _form_of(
                 f"the kernel of {operator.name} by {out[0].registration} has the form 'out', and the operator changes "
                 "its arguments: the form is 'inplace' or 'functional'"
             )
+        # Where arrays can change, the kernel that changes them saves a copy; where they cannot, it needs a clone.
         if inplace and (backend.mutable or not functional):
             return codes.CHANGES_FIRST, inplace
         return codes.RETURNS, functional
@@ -152,6 +157,7 @@ def _form_of(
         return codes.CHANGES_FIRST, inplace
     if same and out:
         return codes.WRITES_OUTPUT, out
+    # All or none: a call may take any of the kernels, and they are called alike, with the output behind.
     ufuncs = [s for s in functional if _takes_output(s.registration.kernel.function) and not s.upcast]
     if same and ufuncs and len(ufuncs) == len(functional) and backend.mutable:
         return codes.WRITES_OUTPUT, ufuncs

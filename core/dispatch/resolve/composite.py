@@ -48,6 +48,7 @@ def composite_call(
         return make_cached_call(context, COMPOSITE, function=function)
     if "metadata_inplace" in operator.definition.tags:
         return make_cached_call(context, REROUTE, function=_metadata_of_composite(function))
+    # A composite reads its target before the result is copied into it, and what the layer saved has to keep its values.
     if layer is not None and "nondifferentiable" not in operator.definition.tags:
         function = _of_copy(layer, function)
     return make_cached_call(context, REROUTE, function=_inplace_of_composite(function))
@@ -92,6 +93,7 @@ def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall,
 
     def inplace(cached: CachedCall, args: tuple[Any, ...]) -> Any:
         target, definition = args[0], cached.operator.definition
+        # No storage: the target was never viewed, so that nothing can share its memory.
         if target._storage is not None:
             refuse_shared(cached, target, args)
         result = function(*args)

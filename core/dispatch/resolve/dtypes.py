@@ -160,6 +160,7 @@ def _result(
         return asked or compute or default
     if rule == "bool":
         return bool_
+    # uint8 masks stay uint8, as in PyTorch.
     if rule == "truth":
         return compute if compute is uint8 else bool_
     if rule == "int64":

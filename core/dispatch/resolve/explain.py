@@ -218,6 +218,7 @@ def parse_spec(text: str | complex) -> ArgumentSpec:
             "explain",
             f"an argument is a text, for instance 'cpu:float32', or a number, not of type {type(text).__name__}",
         )
+    # The narrowest first: "2" is an int, although float and complex read it, too.
     for kind in (int, float, complex):
         try:
             kind(text)
@@ -272,6 +273,7 @@ def explain(name: str, specs: Sequence[str | complex], form: str = "functional")
     if isinstance(specs, str):
         raise ArgumentError("explain", f"specs is a list, with a text for each argument: write [{specs!r}]")
     arguments = [parse_spec(text) for text in specs]
+    # All plugins, so that the candidates of those that the program has not used yet are shown, too.
     plugins().load()
     operator, form = _find(name, form, len(specs))
     for device in dict.fromkeys(argument.device for argument in arguments if argument.device):
@@ -283,6 +285,7 @@ def explain(name: str, specs: Sequence[str | complex], form: str = "functional")
     if operator.definition.kind == "composite" and not operator.definition.promote and form == "functional":
         explanation.composed_dtype = result_dtype(operator.definition)
     try:
+        # No arguments: a backend whose device is absent can be explained all the same.
         explanation.resolution = operator.overload(form).cached_call_of(keys, bits, ()).resolution
         if len(KEYS.names("device", keys)) > 1:
             home = plan(operator, form, operands)
@@ -396,6 +399,7 @@ def _keys_and_bits(
         if argument.dtype is None:
             continue
         if how in (c.GROUP_TENSOR, c.GROUP_LIST):
+            # Two bits a dtype, with and without dimensions; see Note [Level 2] in `promotion`.
             bits |= (2 if argument.zero_dim else 1) << (2 * argument.dtype.code)
         elif how == c.OTHER_TENSOR or (shift and not position_at(bits, shift)):
             bits |= (argument.dtype.code + 1) << shift

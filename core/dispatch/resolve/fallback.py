@@ -94,6 +94,7 @@ def run_fallback(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     # A factory would otherwise ask for a kernel of the device that has none.
     if operator.device_at >= 0 and moved[operator.device_at] is not None:
         moved = (*moved[: operator.device_at], Device(there), *moved[operator.device_at + 1 :])
+    # `execute` and not `dispatch`: modes have seen the call already.
     result = operator.overload(cached.form).execute(moved)
     if cached.form == "inplace":
         return ops.copy_(args[0], result)
@@ -114,6 +115,7 @@ def run_strided(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     if policy_of(backend.layout) == "warn":
         warn_user(f"{operator.name} has no kernel for {here} and runs on strided tensors")
     strided = tuple(_strided(value) for value in args)
+    # The functional form, whose result is copied into the target: a strided copy of that is not the target.
     result = operator.overload("functional" if cached.form == "inplace" else cached.form).execute(strided)
     if cached.form == "inplace":
         return ops.copy_(args[0], result)  # which refuses unless the target is strided

@@ -58,6 +58,7 @@ def out_call(
 ) -> CachedCall | None:
     """Return the cached call of the kernels that write into the tensor of `out=` themselves, or None if none does."""
     operator, resolution = context.operator, context.resolution
+    # Kernels that write into `out=` serve where nothing has to be cast, resized or copied back; else `run_out` does.
     ready = operator.out_count == 1 and backend.mutable and backend.has_views and dtypes.homogeneous
     if operator.definition.kind != "pointwise" or not ready or dtypes.results[0] is not dtypes.target:
         return None
@@ -78,6 +79,7 @@ def _build(
 ) -> CachedCall:
     operator, form, resolution = context.operator, context.form, context.resolution
     how, chosen = choose_form(operator, form, backend, dtypes, served)
+    # A cached call casts for all of its kernels or for none.
     upcast = chosen[0].upcast
     chosen = [s for s in chosen if s.upcast == upcast]
     ranked = [(_choice(operator, s.registration, backend, how), s) for s in chosen]
@@ -160,6 +162,7 @@ def _choice(operator: Operator, registration: Registration, backend: Backend, ho
     kernel = registration.kernel
     takes = taken_positions(operator, registration)
     function = kernel.function
+    # A kernel over tensors is neither cast for nor checked: the operators that it calls do both.
     if kernel.tensors:
         pass  # its inner calls do the rest
     elif how == codes.FROM_INPLACE:
@@ -168,6 +171,7 @@ def _choice(operator: Operator, registration: Registration, backend: Backend, ho
         function = _functional_of_out(function, operator, takes, backend)
     if kernel.check and not kernel.tensors:
         function = _checked(function, operator, takes, backend)
+    # Compiled kernels raise none of NumPy's warnings, and a wrapper would cost them a call.
     compiled = kernel.native and function is kernel.function
     if backend.silence_numpy and not (compiled or kernel.tensors):
         function = quiet(function)
@@ -178,7 +182,9 @@ def _omitted(operator: Operator, takes: tuple[int, ...]) -> tuple[tuple[int, Any
     """Return the arguments that a kernel serves only where they have their defaults."""
     if len(takes) == len(operator.defaults):
         return ()
+    # The dispatcher deals with these: it chooses the backend and the dtype of the result.
     consumed = {operator.device_at, operator.layout_at, operator.dtype_at}
+    # These are the two options that say how to copy, and not what.
     consumed |= {i for i, a in enumerate(operator.arguments) if a.name in ("non_blocking", "pin_memory")}
     return tuple(
         (position, default)
@@ -195,6 +201,7 @@ def _over_tensors(context: ResolveContext, backend: Backend, choice: BoundKernel
     changes_first = choice.registration.kernel.form == "inplace"
 
     def chosen(*args: Any) -> Any:
+        # Kernels over tensors are wrapped, so `CachedCall.run` does not choose for them.
         if not choice.accepts(args):
             return operator.resolve_rest(cached).run(args)
         if changes_first and form == "functional":
@@ -208,6 +215,7 @@ def _over_tensors(context: ResolveContext, backend: Backend, choice: BoundKernel
 
     def in_place(cached: CachedCall, args: tuple[Any, ...]) -> Any:
         target = args[0]
+        # The version shows whether the inner calls have counted the change already.
         before = target._version
         chosen(*args)
         if target._version == before:  # its inner calls wrote into memory that the target has alone
@@ -250,6 +258,7 @@ def _wrong_names(operator: Operator, names: tuple[str, ...]) -> str:
     unknown = [name for name in names if name not in operator.positions]
     if unknown:
         return f"has parameters that the schema lacks: {', '.join(unknown)}"
+    # The dispatcher deals with dtype, device and layout, whether a kernel takes them or not.
     missing = [
         a.name for i, a in enumerate(operator.arguments) if a.default is MISSING and a.name not in names
         and i not in (operator.dtype_at, operator.device_at, operator.layout_at)
@@ -271,6 +280,7 @@ def _functional_of_out(
     function: Callable[..., Any], operator: Operator, takes: tuple[int, ...], backend: Backend
 ) -> Callable[..., Any]:
     def functional(*prepared: Any) -> Any:
+        # The targets have to exist before the call: the shape rule says which.
         results = run_rule(operator.definition, _full(operator, takes, prepared), backend)
         results = results if isinstance(results, tuple | list) else (results,)
         targets = [backend.empty(r.shape, backend.native_dtype(r.dtype)) for r in results]
@@ -328,6 +338,7 @@ def _allow_direct(cached: CachedCall, operator: Operator, dtypes: CallDtypes) ->
     """Set the kernel that an overload may call with bare handles; `verify` switches it on after the first run."""
     leading = operator.overload(cached.form).leading
     choice = cached.choices[0]
+    # A direct call passes the handles of the first arguments and nothing else, and wraps one result.
     if (
         leading
         and not operator.mutates
@@ -341,6 +352,7 @@ def _allow_direct(cached: CachedCall, operator: Operator, dtypes: CallDtypes) ->
         and cached.format_of is None
     ):
         cached.plain = choice.function
+        # Where all operands promote, the bits show whether one has dimensions, and so whether the result has.
         if operator.definition.kind == "pointwise" and operator.group == tuple(range(leading)):
             # Zero-dimensional results stay unknown (0): NumPy returns them as scalars, which have to be looked at.
             cached.result_bits = 0 if dtypes.zero_dim else cached.spec.dim_bit

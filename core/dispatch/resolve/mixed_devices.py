@@ -50,6 +50,7 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
         resolved = there.place(device)
         moved = {name: transfer(part, resolved, non_blocking)._handle for name, part in parts.items()}
         facts = tensor._spec.backend.facts(tensor._handle)
+        # Parts are assembled by the other backend, whose layout may hold them in another way.
         try:
             moved_handle = there.assemble(moved, tuple(tensor.shape), facts)
         except Exception as error:
@@ -59,6 +60,7 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
     target = REGISTRY.backend(device.type, "strided")
     if device.type == "meta":
         described = target.empty(tuple(tensor._handle.shape), target.native_dtype(tensor.dtype))
+        # A clone is dense and keeps the order of the strides, as the clone of a tensor with data does.
         if not source.is_row_major(tensor._handle):
             described = target.clone(replace(described, strides=source.strides(tensor._handle)))
         return wrap(described, target.spec(tensor.dtype))
@@ -74,6 +76,7 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
             method_failed(error, target, "from_host", "copying to another device", array, resolved)
         return wrap(moved_handle, target.spec(tensor.dtype, resolved))
     try:
+        # A copy that does not block needs memory of the host that nothing else uses, which `to_host` provides.
         array = source.to_host(tensor._handle, True) if non_blocking else source.to_numpy(tensor._handle)
     except Exception as error:
         method_failed(error, source, "to_numpy", "copying to another device", tensor._handle)
@@ -136,6 +139,7 @@ def _main(operator: Operator, form: str, operands: list[Operand]) -> Operand:
     """Return the operand that decides where the call runs: the target in place, else the first one with dimensions."""
     if form == "inplace" or operator.name in _INDEX_ARGUMENTS or operator.name in _NUMBERS:
         return operands[0]
+    # Not the operand on the CPU, which is the one that may move.
     return next((o for o in operands if not o.zero_dim), None) or next(o for o in operands if o.type != "cpu")
 
 
@@ -165,6 +169,7 @@ def run_mixed(cached: CachedCall, args: tuple[Any, ...]) -> Any:
         to_device = operator.registry.operator("to.device").overload()
         return to_device.execute((self, other.device, other.dtype, *options))
     overload, positions = _READ_ARGUMENTS.get(operator.name, ("", ()))
+    # Reading integers from a device would wait for it; on the host they are at hand.
     if overload and all(_is_read(args[position]) for position in positions):
         listed = {position: args[position].reshape(-1).tolist() for position in positions}
         values = tuple(listed.get(position, value) for position, value in enumerate(args))
@@ -202,6 +207,7 @@ def _move(value: Any, home: Device) -> Any:
 
 def _copied_straight(target: TensorBase, source: TensorBase, non_blocking: bool) -> bool:
     """Copy between the host and a device without a tensor in between, if both are alike; return whether it was done."""
+    # The two memories may be copied as they are only if no element changes its type or place.
     if (
         target.layout.name != "strided"
         or source.layout.name != "strided"
