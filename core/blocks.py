@@ -50,6 +50,7 @@ class Block:
             return self._begin()
         except BaseException:
             try:
+                # Once more if that is interrupted, too; see Note [Blocks and interrupts].
                 self._end(before)
             except BaseException:
                 self._end(before)
@@ -73,6 +74,7 @@ class Block:
             self._leave(stack)
             raise
         finally:
+            # Also when leaving raised: an entry that stays would be taken for that of a later `with`.
             del stack[-1:]
 
 
@@ -129,5 +131,6 @@ class together(Block):  # noqa: N801 - reads as a statement: with together(first
             block._begin()
 
     def _end(self, before: list[Any]) -> None:
+        # In reverse, as nested blocks end.
         for block, its in zip(reversed(self._blocks), reversed(before), strict=True):
             block._end(its)

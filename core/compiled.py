@@ -102,10 +102,12 @@ def examine(root: str = PACKAGE_ROOT) -> Status:
         return Status(False, record["reason"], modules)
     if os.environ.get(SWITCH) == "0":
         return Status(False, f"switched off by {SWITCH}=0", modules)
+    # A record may come from another Python that shares the folder.
     if record["suffix"] != EXTENSION_SUFFIXES[0]:
         return Status(False, f"compiled for another Python ({record['suffix']})", modules)
     for module, expected in digests.items():
         source = source_of(module, root)
+        # One stale module switches off all, since compiled modules rely on each other's layout of objects.
         if not os.path.exists(source) or digest(source) != expected:
             return Status(False, f"stale: {module} has changed since it was compiled", modules)
         if not os.path.exists(source.removesuffix(".py") + record["suffix"]):
@@ -137,6 +139,7 @@ def install() -> Status:
                 raise ImportError(
                     f"{module} was imported before tt.core.compiled.install() was called", name=module
                 )
+        # In front: the import system's own finder prefers a library to the source beside it.
         sys.meta_path.insert(
             0, SourceFinder({module: source_of(module, PACKAGE_ROOT) for module in status.modules})
         )

@@ -69,6 +69,7 @@ def family_modules(package: str, kind: str = "") -> list[str]:
     """
     names = [name[:-3] for name, _ in _sources(_folder(package), kind)]
     homes = [name.replace("/", ".") for name in names if name.partition("/")[0] in families()]
+    # Modules with an underscore hold what families share.
     return [f"{package}.{home}" for home in homes if home.rpartition(".")[2][0] != "_"]
 
 
@@ -127,10 +128,12 @@ class FamilyIndex:
         folder = _folder(self.package)
         stamp = self._stamp()
         path = self._path(folder)
+        # Without times, which installing a wheel changes; see Note [Stale indices].
         index = _read(os.path.join(folder, self.file), _without_times(stamp)) or _read(path, stamp)
         if index is not None:
             return index
         index = self._made()
+        # A source may have changed during the imports: then the index fits neither stamp.
         if not sys.dont_write_bytecode and stamp == self._stamp():
             with suppress(OSError):
                 _write(path, _text(stamp, index))
@@ -163,6 +166,7 @@ class FamilyIndex:
 
     def _path(self, folder: str) -> str:
         """Return the file of the index of a process: next to the compiled modules, for this version of Python."""
+        # Independent of -O: the index is the same for all levels.
         compiled = cache_from_source(os.path.join(folder, "__init__.py"), optimization="")
         name = f"{self.kind or 'families'}.{sys.implementation.cache_tag}.json"
         return os.path.join(os.path.dirname(compiled), name)
@@ -213,6 +217,7 @@ def _without_times(stamp: list[list[object]]) -> list[list[object]]:
 def _write(path: str, text: str) -> None:
     """Write a file in one step, so that no process reads half of it."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    # With the process in the name: two that make the index at once do not write into one file.
     partial = f"{path}.{os.getpid()}.partial"
     try:
         with open(partial, "w", encoding="utf-8") as file:

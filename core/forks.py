@@ -55,6 +55,7 @@ class _Locks:
     def add(self, lock: Any, rank: int) -> None:
         key = rank, next(self._numbers)
         with self._making:
+            # The entry goes with its lock: a fork takes only locks that somebody can still use.
             self._refs[key] = weakref.ref(lock, lambda _: self._refs.pop(key, None) and None)
 
     def before(self) -> None:
@@ -64,6 +65,7 @@ class _Locks:
             taken: list[Any] = []
             missed: list[Any] = []
             for lock in self._in_order():
+                # For a short time: the holder may itself wait for a lock that is taken here.
                 if lock.acquire(timeout=0 if late else _PAUSE):
                     taken.append(lock)
                 else:
@@ -73,6 +75,7 @@ class _Locks:
             if late or not (missed or _others_import()):
                 self._taken, self._missed = taken, missed
                 return
+            # The innermost first, as nested blocks end.
             for lock in reversed(taken):
                 lock.release()
             time.sleep(0.001)
@@ -80,6 +83,7 @@ class _Locks:
     def _in_order(self) -> Iterator[Any]:
         yield self._making
         # Looked up only now, when the caller holds the first.
+        # A copy, since a lock may die while the fork takes the others.
         for _, ref in sorted(self._refs.copy().items()):
             if (lock := ref()) is not None:
                 yield lock

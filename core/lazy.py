@@ -52,6 +52,7 @@ class LazyNames:
         if source is None:
             return self._submodule(name)
         layer = self._layer
+        # Names in `without` work where the plugin of the layer is left out; all others need it.
         if layer and not (name in self._without and plugins().leaves_out("layer", layer)):
             plugins().require("layer", layer)
             plugins().activate("layer", layer)
@@ -65,6 +66,7 @@ class LazyNames:
                 raise
             # A module that nothing has imported yet: found as `from ... import` finds it.
             member = import_module(f"{module.__name__}.{name}")
+        # As an attribute of the package, so that the next look-up does not come here.
         setattr(sys.modules[self.package], name, member)
         return member
 

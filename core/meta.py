@@ -79,6 +79,7 @@ def fresh(shape: Sequence[int], d: dtype, strides: Sequence[int] | None = None) 
     size = tuple(shape)
     if strides is None:
         return MetaHandle(size, d, contiguous_strides(size), 0, prod(size))
+    # The memory reaches to the last element, which with gaps lies behind the product of the sizes.
     last = sum((n - 1) * stride for n, stride in zip(size, strides, strict=True))
     return MetaHandle(size, d, tuple(strides), 0, 0 if 0 in size else last + 1)
 
@@ -108,6 +109,7 @@ def describe(value: Any, backend: Backend | None = None) -> Any:
     if isinstance(value, list | tuple):
         return [describe(item, backend) for item in value]
     if isinstance(value, np.ndarray):
+        # NumPy counts strides in bytes, and a dtype may have none.
         strides = tuple(stride // (value.itemsize or 1) for stride in value.strides)
         return MetaHandle(value.shape, from_numpy_dtype(value.dtype), strides)
     if backend is not None and isinstance(value, backend.handle_type):
@@ -119,6 +121,7 @@ def describe(value: Any, backend: Backend | None = None) -> Any:
 
 
 def _describe_handle(handle: Any, backend: Backend, d: dtype) -> MetaHandle:
+    # The whole memory counts, since `as_strided` may reach beyond what a view shows.
     extent = None
     if backend.layout == "strided" and backend.has_views:
         extent = backend.storage_nbytes(backend.storage_owner(handle)) // d.itemsize
@@ -166,6 +169,7 @@ def _order_of(value: Any) -> str | None:
     """Return the order of a described tensor's dimensions if its channels are last, or that of all of a list."""
     if isinstance(value, list | tuple):
         orders = {_order_of(item) for item in value}
+        # All of a list have to agree; the order of a row-major tensor is None.
         return orders.pop() if len(orders) == 1 else None
     return None if value is None else order_of_strides(value.shape, value.strides)
 
@@ -225,6 +229,7 @@ def _result_dtypes(
             elif item is not None:
                 bits |= scalar_bit(item)
     for position, shift in operator.others:
+        # The first tensor of a list decides, as in `Operator._deciding_list`.
         value = args[position]
         if isinstance(value, list):
             value = next((item for item in value if isinstance(item, MetaHandle)), None)
@@ -279,6 +284,7 @@ def expect_possible(op: str, shape: Sequence[int], itemsize: int = 1, d: dtype |
         ...
     tt.core.errors.SizeLimitError: zeros(): a tensor of shape [2305843009213693952, 1] would be larger than any ...
     """
+    # PyTorch counts both in int64.
     if prod(shape) * itemsize < 2**63 and max(shape, default=0) < 2**63:
         return
     raise SizeLimitError(op, shape, None if d is None else str(d))
@@ -293,6 +299,7 @@ def _handle(result: Result, d: dtype | None, args: Sequence[Any], op: str) -> Me
     extent = None
     base = args[0] if args and isinstance(args[0], MetaHandle) else None
     if base is not None and base.extent is not None:
+        # `view(dtype)` leaves the bytes as they are, so that the number of elements changes.
         extent = base.extent * base.dtype.itemsize // result_dtype.itemsize
         if op == "resize":  # the memory grows
             extent = max(extent, result.offset + prod(result.shape))

@@ -173,6 +173,7 @@ def infer_size(op: str, size: Sequence[int], numel: int) -> Shape:
         if value < -1:
             raise ShapeError(f"{op}(): {value} in the shape {sizes} is not a size")
     known = prod(value for value in sizes if value != -1)
+    # Without elements in the known sizes, any size for -1 would fit or none.
     fits = known == numel if not free else known != 0 and numel % known == 0
     if free and known == 0 and numel == 0:
         raise ShapeError(
@@ -243,6 +244,7 @@ def _broadcast_two(op: str, left: Shape, right: Shape) -> Shape:
     padded_right = (1,) * (ndim - len(right)) + right
     result = []
     for dim in range(ndim - 1, -1, -1):
+        # From the last dimension: of several that do not fit, the error names the one that PyTorch's names.
         a, b = padded_left[dim], padded_right[dim]
         if a != b and a != 1 and b != 1:
             raise BroadcastError(op, left, right, dim)
@@ -255,6 +257,7 @@ def _broadcast_two(op: str, left: Shape, right: Shape) -> Shape:
 
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Return whether the elements are in row-major order without gaps."""
+    # Strides of an empty tensor are never used.
     if 0 in shape:
         return True
     step = 1
@@ -282,6 +285,7 @@ def broadcast_strides(tensor: Described, shape: Sequence[int]) -> Shape:
     """Return the strides that a tensor has when it is read with a larger shape."""
     lead = len(shape) - tensor.ndim
     return (0,) * lead + tuple(
+        # A dimension of size 1 that grows is read again and again: its stride is zero.
         0 if own == 1 and size != 1 else stride
         for own, stride, size in zip(tensor.shape, tensor.strides, shape[lead:], strict=True)
     )
@@ -306,6 +310,7 @@ def dense_strides(shape: Shape, operands: Sequence[Described], *, scalars: bool 
     ndim = len(shape)
     if ndim < 2 or not operands:
         return contiguous_strides(shape)
+    # The short ways of PyTorch's TensorIterator, in its order; for sizes of 1 they give other strides than the sort.
     if all(t.shape == shape for t in operands) and not scalars:
         if all(is_contiguous(shape, t.strides) for t in operands):
             return contiguous_strides(shape)
@@ -316,6 +321,7 @@ def dense_strides(shape: Shape, operands: Sequence[Described], *, scalars: bool 
         if is_non_overlapping_and_dense(shape, first) and all(tuple(t.strides) == first for t in operands):
             return first
     table = [broadcast_strides(t, shape) for t in operands]
+    # PyTorch's `reorder_dimensions`: the result has the order that the operands have in memory.
     order = _order(shape, table)
     if order == list(range(ndim - 1, -1, -1)):
         return contiguous_strides(shape)
@@ -347,6 +353,7 @@ def _order(shape: Shape, table: Sequence[Shape]) -> list[int]:
     for start in range(1, len(order)):
         moving = start
         for fixed in range(start - 1, -1, -1):
+            # Zero is undecided: the dimension neither moves nor stops, and the next one is compared.
             comparison = comes_after(order[fixed], order[moving])
             if comparison > 0:
                 order[fixed], order[moving] = order[moving], order[fixed]
@@ -378,16 +385,19 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], size: Sequence[in
     result = [1] * len(size)
     position = len(size) - 1
     base = strides[-1]
+    # `chunk` counts the elements of old dimensions at even distances, and `new` those of new dimensions among them.
     chunk = new = 1
     for dim in range(len(shape) - 1, -1, -1):
         chunk *= shape[dim]
         # The next dimension continues this chunk; the stride of a single element does not matter.
         if dim and (shape[dim - 1] == 1 or strides[dim - 1] == chunk * base):
             continue
+        # New dimensions of size 1 fit anywhere, and are taken along.
         while position >= 0 and (new < chunk or size[position] == 1):
             result[position] = new * base
             new *= size[position]
             position -= 1
+        # A new dimension would reach from one chunk into the next.
         if new != chunk:
             return None
         if dim:
@@ -398,6 +408,7 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], size: Sequence[in
 
 def like_strides(tensor: Described) -> tuple[int, ...]:
     """Return the strides of a fresh tensor that follows another: its own if dense, else dense in their order."""
+    # `empty_like` keeps strides of a dense tensor as they are, those of size 1 too.
     if is_non_overlapping_and_dense(tensor.shape, tensor.strides):
         return tuple(tensor.strides)
     return dense_strides(tensor.shape, [tensor])

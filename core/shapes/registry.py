@@ -176,6 +176,7 @@ def normalise(outcome: Any) -> Outcome:
         return outcome
     if isinstance(outcome, list):
         return [value if isinstance(value, Result) else Result(tuple(value)) for value in outcome]
+    # An empty tuple is the shape of a zero-dimensional tensor, and not a call without results.
     if isinstance(outcome, tuple) and (not outcome or isinstance(outcome[0], int)):
         return Result(outcome)
     if isinstance(outcome, tuple):
@@ -228,6 +229,7 @@ def rules() -> Mapping[str, ShapeRule]:
     collected: dict[str, ShapeRule] = {}
     for module in INDEX.modules():
         table = module_named(module).rule.rules
+        # Names are global: two families with one name would depend on the order of imports.
         if twice := collected.keys() & table.keys():
             raise KernelContractError(f"shape rules are defined twice: {', '.join(sorted(twice))}")
         collected.update(table)

@@ -43,6 +43,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)
+        # A size of zero counts as one, as in PyTorch: the strides of empty tensors show in `stride()`.
         step *= max(size, 1)
     return tuple(reversed(strides))
 
@@ -52,6 +53,7 @@ def is_non_overlapping_and_dense(shape: Sequence[int], strides: Sequence[int]) -
     if 0 in shape:
         return True
     step = 1
+    # The stride of a dimension of size 1 is never used, whatever it is.
     for stride, size in sorted(
         (stride, size) for size, stride in zip(shape, strides, strict=True) if size != 1
     ):
@@ -135,6 +137,7 @@ class Backend(DeviceInterface):
         bits = KEYS.bit("device", self.device_type) | KEYS.bit("layout", self.layout) | self.layer_bits
         if self.functionalised:
             bits |= KEYS.bit("layer", "functionalise")
+        # With one device of the type, nothing has to be placed.
         if self.device_count() > 1:
             bits |= KEYS.bit("layer", "placement")
         return bits
@@ -392,6 +395,7 @@ class Backend(DeviceInterface):
 
     def is_row_major(self, handle: Any) -> bool:
         """Return whether the elements lie in row-major order, with nothing between them."""
+        # The stride of a dimension of size 1 is never used, and an empty tensor has no order.
         expected = contiguous_strides(handle.shape)
         return all(
             a == b or n <= 1 for a, b, n in zip(self.strides(handle), expected, handle.shape, strict=True)
@@ -451,6 +455,7 @@ def dtype_of(handle: Any, backend: Backend | None) -> Dtype:
     if isinstance(native, Dtype):
         return native
     if backend is not None:
+        # The inverse of `native_dtype`: a backend need not map its own dtypes back.
         for candidate in ALL_DTYPES:
             try:
                 if backend.native_dtype(candidate) == native:

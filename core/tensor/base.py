@@ -191,6 +191,7 @@ class TensorBase:
 
     def _set_data(self, handle: Any, spec: TensorSpec) -> None:
         """Point the tensor to another handle, keeping its layer bits (for metadata ops and `data`)."""
+        # Layer bits are the tensor's own, the others come from the spec.
         layers = self._keys & ~self._spec.keys
         self._handle = handle
         self._spec = spec

@@ -28,6 +28,7 @@ def common_dtype(*values: Any) -> Dtype:
 
 def has_complex32(backend: Backend) -> bool:
     """Return whether a backend has arrays of complex32."""
+    # A backend may raise what its library raises for a dtype that it does not have.
     try:
         backend.native_dtype(complex32)
     except (DtypeError, AttributeError, KeyError, TypeError, ValueError, NotImplementedError):

@@ -117,6 +117,7 @@ class DeviceInterface(Protocol):
 
     def guard(self, device: Device | None = None) -> AbstractContextManager[None]:
         """Return a context manager in which a device is the current one; None and no index change nothing."""
+        # With a single device, its index 0 is the current one anyway.
         if device is None or device.index is None or (not device.index and self.device_count() < 2):
             return contextlib.nullcontext()
         return _Guard(self, device.index)
@@ -146,6 +147,7 @@ class DeviceInterface(Protocol):
                 )
             return self.default_device()
         count = self.device_count()
+        # Index 0 passes where there is no device: whatever is called on it says why it cannot be used.
         if device.index and device.index >= count:
             raise DeviceError(
                 f"invalid device ordinal: there is no device {str(device)!r}; there are {count} devices of its type, "
@@ -208,6 +210,7 @@ class DeviceInterface(Protocol):
 
     def default_stream(self, device: Device) -> Any:
         """Return the default stream of a device."""
+        # `setdefault`, since two threads may ask for the first time at once.
         streams = self.__dict__.setdefault("_default_streams", {})
         return streams.setdefault(device, SynchronousStream())
 

@@ -43,6 +43,7 @@ _LOCK: Final = fork_safe_lock()
 
 def _random_seed() -> int:
     # `secrets` would read the same source, and imports what signs messages.
+    # 53 bits, as in PyTorch: every seed is exact in a double, through which it may be stored.
     return int.from_bytes(os.urandom(7), "little") >> 3
 
 
@@ -112,6 +113,7 @@ class Generator:
 
     def reserve(self, count: int) -> tuple[int, int]:
         """Take `count` counters; return the seed and the first of them."""
+        # Seed and counter together: a `manual_seed` of another thread must not come between them.
         with _LOCK:
             first = self._offset
             self._offset = (first + count) & (2**64 - 1)
@@ -143,6 +145,7 @@ class Generator:
     def state_bytes(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Return seed and offset as 16 bytes."""
         with _LOCK:
+            # The byte order is fixed, so that a saved state means the same on every machine.
             state = np.array([self._seed, self._offset], dtype="<u8")
         return state.view(np.uint8)
 
@@ -161,6 +164,7 @@ class Generator:
             raise TypeError(f"RNG state must be a tt.ByteTensor (uint8, on the CPU), not {_what(new_state)}")
         if new_state.numel() != _STATE_BYTES:
             raise ShapeError(f"RNG state is wrong size: {new_state.numel()} bytes instead of {_STATE_BYTES}")
+        # The tensor may be a view with gaps, whose bytes do not follow each other.
         data = np.ascontiguousarray(new_state._handle).reshape(-1).view("<u8")
         with _LOCK:
             self._seed, self._offset = int(data[0]), int(data[1])
@@ -193,6 +197,7 @@ def _checked_seed(seed: Any) -> int:
     number = int(seed.__index__() if hasattr(seed, "__index__") else seed)
     if not -(2**63) <= number < 2**64:
         raise ValueRangeError(f"a seed is from -2**63 to 2**64 - 1, not {number}")
+    # A negative seed is read as the unsigned number of the same bits.
     return number & (2**64 - 1)
 
 
@@ -212,6 +217,7 @@ class _Defaults:
 
     def of(self, device_type: str) -> Generator:
         with self.lock:
+            # Under the lock until it is seeded: no thread draws from a generator with another seed.
             generator = self.by_device.get(device_type)
             if generator is None:
                 generator = self.by_device[device_type] = Generator(device_type)
@@ -221,6 +227,7 @@ class _Defaults:
 
     def manual_seed(self, seed: int) -> None:
         with self.lock:
+            # Generators of devices that are first used later begin with `self.seed`.
             self.seed = seed
             for generator in self.by_device.values():
                 generator.manual_seed(seed)

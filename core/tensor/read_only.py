@@ -51,6 +51,7 @@ def is_read_only(tensor: TensorBase) -> bool:
     storage: Any = tensor._storage
     if not isinstance(storage, ReadOnlyStorage):
         return False
+    # A `resize_` may have moved the tensor to memory of its own, which may be written.
     return storage.owner is storage.memory or not tensor._spec.backend.is_writable(tensor._handle)
 
 
@@ -70,6 +71,7 @@ def refuse_read_only(name: str, *targets: TensorBase) -> None:
 def _whose(handle: Any) -> str:
     """Return the owner of a handle's memory, in words."""
     owner = handle
+    # Arrays and memoryviews lead to what they were made of, step by step.
     while (base := getattr(owner, "obj" if isinstance(owner, memoryview) else "base", None)) is not None:
         owner = base
     kind = type(owner)

@@ -211,10 +211,12 @@ class SharedMemory:
     @classmethod
     def _without_name(cls, nbytes: int) -> SharedMemory:
         try:
+            # Close-on-exec: a program that is started does not inherit the descriptor, a forked child does.
             fd = os.memfd_create("tt", os.MFD_CLOEXEC)
         except OSError as error:
             raise SharedMemoryError(nbytes, error.errno) from error
         try:
+            # An empty file cannot be mapped.
             os.ftruncate(fd, max(nbytes, 1))
             new = cls(fd, nbytes)
         except OSError as error:
@@ -223,6 +225,7 @@ class SharedMemory:
         except BaseException:
             os.close(fd)
             raise
+        # Under the inode, by which memory that comes back in a message is recognised.
         _known[_key(fd)] = new
         return new
 
@@ -249,6 +252,7 @@ class SharedMemory:
                 raise SharedMemoryError(nbytes, error.errno) from error
             raise
         finally:
+            # The name and the mapping keep the memory; a descriptor would count against the limit of open files.
             os.close(fd)
         _note(new)
         return new
@@ -262,10 +266,12 @@ class SharedMemory:
         SharedMemoryError
             If it cannot be mapped, or is smaller.
         """
+        # By the inode: each message brings the memory under another descriptor.
         key = _key(fd)
         with _lock:
             known = _known.get(key)
             if known is not None:
+                # One descriptor for each memory is enough.
                 os.close(fd)
                 return known
             try:
@@ -291,6 +297,7 @@ class SharedMemory:
         with _lock:
             known = _known.get(name)
             if known is not None:
+                # It has arrived, and this process is listed already.
                 take_message(name, hold=False)
                 return known
             try:
@@ -303,6 +310,7 @@ class SharedMemory:
                 new = cls(fd, nbytes, name)
             finally:
                 os.close(fd)
+            # Only now: the message counts until this process is listed, so that the name never stands without a holder.
             take_message(name, hold=True)
             _note(new)
         return new
@@ -313,6 +321,7 @@ def _note(memory: SharedMemory) -> None:
     global _released_at_end_of
     _known[memory.name] = memory
     _named.add(memory)
+    # A finalizer belongs to one process: a forked child needs its own.
     if _released_at_end_of != os.getpid():
         _finalize()
 
@@ -370,4 +379,5 @@ def _finalize(_: Any = None) -> None:
     if _released_at_end_of == -1:
         util.register_after_fork(_family, _finalize)
     _released_at_end_of = os.getpid()
+    # Among the last: other finalizers may still send memory.
     util.Finalize(None, release_all, exitpriority=-100)

@@ -56,6 +56,8 @@ def _started(pid: int) -> int:
     """Return when a process started, in ticks; 0 for one that has ended, 1 where the system does not say when."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
+            # The program's name stands in parentheses and may contain anything,
+            # so fields are counted from the last one.
             state, *more = file.read().rpartition(b")")[2].split()
     except FileNotFoundError:
         if os.path.isdir("/proc/self"):
@@ -68,6 +70,7 @@ def _started(pid: int) -> int:
         return 1
     except ProcessLookupError:
         return 0
+    # A zombie holds nothing any more.  The 22nd field is the time of the start.
     return 0 if state in (b"Z", b"X") else int(more[18])
 
 
@@ -79,6 +82,7 @@ class _Me:
 
 def _self() -> Holder:
     pid = os.getpid()
+    # A fork copies what was remembered.
     if _Me.holder[0] != pid:
         _Me.holder = pid, _started(pid)
     return _Me.holder
@@ -115,6 +119,7 @@ def format_header() -> bytes:
 
 def _packed(messages: int, holders: list[Holder]) -> bytes:
     numbers = [number for holder in holders for number in holder]
+    # "=": no padding, and the same in every process of the machine.
     return struct.pack(f"=QQ{len(numbers)}Q", messages, len(holders), *numbers)
 
 
@@ -156,6 +161,7 @@ def _change(name: str, messages: int, *, add: bool = False, drop: bool = False) 
                 count = max(count - 1, 0)
             # While messages are under way the name stays whoever lives.
             if not count:
+                # Processes that were killed have not taken themselves off the list.
                 holders = _living(holders, {me: True})
             if count or holders:
                 os.pwrite(fd, _packed(count, holders), 0)

@@ -93,6 +93,7 @@ def share_storage(
     owner, nbytes = storage.owner, storage.nbytes()
     memory = SharedMemory.new(nbytes, strategy)
     new = np.asarray(memory)
+    # All of the memory: other tensors over it may see other parts than this one.
     new[...] = _bytes_at(owner, storage.data_ptr(), nbytes)
     alone = sys.getrefcount(owner) <= _ALONE and sys.getrefcount(storage) <= 3
     if tensor is not None and alone:
@@ -101,6 +102,7 @@ def share_storage(
         storages, tensors = _found(owner, storage)
     for each in storages:
         each.owner = new
+        # `is_read_only` compares the two, so that a protected storage stays protected.
         if hasattr(each, "memory"):  # of one that is read-only
             each.memory = new  # type: ignore[attr-defined]
     for alias in tensors:
@@ -131,6 +133,7 @@ def move_storage(storage: Storage, tensor: TensorBase, handle: Any) -> None:
     ):
         storages, tensors = _found(owner, storage)
         others = [other for other in tensors if other is not tensor]
+    # All are made before the first is set, so that an error leaves every tensor as it was.
     handles = [backend.moved(other._handle, owner, new) for other in others]
     tensor._set_data(handle, tensor._spec)
     for each in storages:
@@ -141,6 +144,7 @@ def move_storage(storage: Storage, tensor: TensorBase, handle: Any) -> None:
 
 def _bytes_at(owner: Any, address: int, nbytes: int) -> Any:
     """Return memory as bytes, also between the elements of an array with gaps."""
+    # Read-only, since it is only copied from.
     interface = {"version": 3, "shape": (nbytes,), "typestr": "|u1", "data": (address, True)}
     return np.asarray(SimpleNamespace(__array_interface__=interface, base=owner))
 
@@ -162,6 +166,7 @@ def _found(owner: Any, storage: Storage) -> tuple[list[Any], list[Any]]:
 
 
 def _search(owner: Any, storage: Storage) -> tuple[list[Any], list[Any]]:
+    # `gc` also finds frames and lists that hold the array at the moment, hence the class.
     storages = [referrer for referrer in gc.get_referrers(owner) if isinstance(referrer, Storage)]
     if not any(each is storage for each in storages):
         storages.append(storage)

@@ -105,6 +105,7 @@ def disabled_tt_dispatch_impl(
     masked, modes = THREAD.masked, THREAD.modes
     THREAD.masked = masked | PYTHON
     THREAD.modes = [mode for mode in modes if mode.sees != "dispatch"]
+    # Also counted as a mode, so that no call passes the mask by on the fast path.
     STATE.mode_entered()
     try:
         return func(*args, **named)
@@ -193,6 +194,7 @@ def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
     if tensor._keys & PYTHON:
         return sibling(tensor, clear)
     new = wrap(tensor._handle, tensor._spec)
+    # An alias is a plain tensor, whatever the class of the tensor: nothing intercepts calls with it.
     new._keys = tensor._keys & ~(clear | FUNCTION)
     if tensor._spec.backend.functionalised:
         from tt.core.layers.functionalise import share  # for backends without views only
@@ -209,6 +211,7 @@ def sibling(tensor: Any, clear: int = 0) -> Tensor:
         type(tensor), tensor._handle, tensor._spec, tensor._keys & ~clear, tensor._promotion
     )
     new._storage = tensor._ensure_storage()
+    # The same dict, and no copy: attributes that are set on one show on the other.
     new.__dict__ = tensor.__dict__
     for name, value in slots_of(tensor).items():
         setattr(new, name, value)
@@ -218,6 +221,7 @@ def sibling(tensor: Any, clear: int = 0) -> Tensor:
 def slots_of(tensor: Any) -> dict[str, Any]:
     """Return the attributes of a tensor that are in `__slots__` of its class or of a base between it and `Tensor`."""
     values = {}
+    # Attributes in `__slots__` are not in `__dict__`, so each class up to `Tensor` is asked.
     for kind in type(tensor).__mro__:
         if kind is Tensor:
             break

@@ -37,6 +37,7 @@ class AttentionChoice:
 
     def fused(self, device_type: str) -> bool:
         """Return whether an implementation is enabled for a type of device that does not hold all weights."""
+        # On the CPU PyTorch has flash attention alone of these.
         return self.flash or (device_type != "cpu" and (self.mem_efficient or self.cudnn))
 
 

@@ -41,6 +41,7 @@ class Carried(threading.local):
 
     def put(self, state: Any) -> None:
         """Give this thread the state that `take` returned in another one."""
+        # Cleared first: what the other thread has never set has its default there.
         mine = self.__dict__
         mine.clear()
         mine.update(state)

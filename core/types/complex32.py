@@ -57,6 +57,7 @@ def encode_complex32(array: Array) -> Array:
     """
     if array.dtype == _NATIVE:
         return array
+    # What float16 cannot hold becomes infinite or zero without a warning, as in PyTorch.
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         encoded: Array = np.asarray(array.astype(np.complex64, copy=False)).astype(_NATIVE)
     return encoded

@@ -68,12 +68,14 @@ class Device:
         """Return the one object of a type and an index."""
         if isinstance(type, Device) and index is None:
             return type
+        # Nearly every call names a type that is known already.
         if index is None and isinstance(type, str) and (known := cls._known.get((type, None))) is not None:
             return known
         name, index = _parse(type, index)
         interned = cls._known.get((name, index))
         if interned is not None:
             return interned
+        # Raises with the nearest names, unless an installed plugin declares the type.
         if (name, None) not in cls._known and name not in CORE_DEVICES:
             plugins().require("device", name)
         return cls._intern(name, index)
@@ -93,6 +95,7 @@ class Device:
         new = object.__new__(cls)
         object.__setattr__(new, "type", name)
         object.__setattr__(new, "index", index)
+        # Two threads may come here at once; `setdefault` gives both the same object.
         return cls._known.setdefault((name, index), new)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -124,6 +127,7 @@ def _parse(value: Any, index: Any) -> tuple[str, int | None]:
         raise TypeError(f"the index of a device is an int, not {type(index).__name__}")
     if index is not None and index < 0:
         raise DeviceError(f"the index of a device cannot be negative, got {index}")
+    # As in PyTorch, a bare index is that of a CUDA device.
     if isinstance(value, int) and not isinstance(value, bool) and index is None:
         return _parse("cuda", value)
     if isinstance(value, Device):
@@ -139,6 +143,7 @@ def _parse(value: Any, index: Any) -> tuple[str, int | None]:
 
 
 def _is_index(text: str) -> bool:
+    # No digits of other scripts, which `int` reads, and no leading zeros: there is one text for each device.
     return text.isascii() and text.isdecimal() and (text == "0" or text[0] != "0")
 
 
@@ -198,6 +203,7 @@ def set_default_device(device: Device | str | int | None) -> None:
     >>> tt.set_default_device(None)
     """
     chosen = HOME if device is None else Device(device)
+    # The count says in how many threads the default is not the CPU, so it changes only on the way there or back.
     _count_choices((chosen is not HOME) - (DEFAULT.device is not HOME))
     DEFAULT.device = chosen
 

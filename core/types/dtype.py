@@ -99,6 +99,7 @@ class dtype:  # noqa: N801 - PyTorch's name
         """
         if self.kind == "quantized":
             raise DtypeError(f"is_signed: {self} is quantized, and its sign depends on the zero point")
+        # A power of two, of which only the exponent is stored.
         return self.kind in ("signed", "floating", "complex") and self.name != "float8_e8m0fnu"
 
     def __repr__(self) -> str:
@@ -172,6 +173,7 @@ _BY_NAME: Final = {d.name: d for d in CODED} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
     "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
+# Not the quantized ones: their NumPy dtypes are those of plain integers.
 _BY_NUMPY: Final = {d.numpy: d for d in ALL_DTYPES}
 _BY_PYTHON: Final[dict[Any, dtype]] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
@@ -195,6 +197,7 @@ def from_numpy_dtype(numpy: Any) -> dtype:
     """
     match = _BY_NUMPY.get(numpy) if isinstance(numpy, np.dtype) else None
     if match is None:  # making a dtype takes ten times as long as looking one up
+        # The byte order is no part of a dtype.
         match = _BY_NUMPY.get(np.dtype(numpy).newbyteorder("="))
     if match is None:
         names = ", ".join(d.name for d in ALL_DTYPES)
@@ -223,6 +226,7 @@ def to_dtype(value: Any) -> dtype:
     if isinstance(value, dtype):
         return value
     if isinstance(value, str):
+        # `str(dtype)` and PyTorch's names in configuration files read back.
         name = value.removeprefix("tt.").removeprefix("torch.")
         if name in _BY_NAME:
             return _BY_NAME[name]
@@ -265,6 +269,7 @@ class finfo:  # noqa: N801 - PyTorch's name
                 f"finfo() requires a floating point or complex dtype, but got {type!r}; use iinfo() for integers"
             )
         real = type.to_real()
+        # NumPy's `finfo` does not know the dtypes of ml_dtypes.
         own = real is bfloat16 or real in STORED
         info = ml_dtypes.finfo(real.numpy) if own else np.finfo(real.numpy)
         self.dtype: str = real.name

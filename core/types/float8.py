@@ -51,6 +51,7 @@ def encode_float8(array: Array, native: Any) -> Array:
     """
     if array.dtype == native:
         return array.copy("K")
+    # What is out of range is not a mistake here: each dtype has its rule for it.
     with np.errstate(all="ignore"):
         single = decode_float8(array) if is_float8(array.dtype) else array.astype(np.float32, copy=False)
         if native == _E4M3FN:
@@ -87,4 +88,5 @@ def decode_float8(array: Array) -> Array:
     >>> decode_float8(np.array([0x38, 0x40], np.uint8).view(tt.float8_e4m3fn.numpy)).tolist()
     [1.0, 2.0]
     """
+    # By a table of the 256 numbers, in which the NaN without a sign is put right.
     return np.asarray(_numbers(array.dtype)[array.view(np.uint8)])

@@ -99,8 +99,10 @@ def order_of_strides(shape: Sequence[int], strides: Sequence[int]) -> str | None
     ('channels_last', None)
     """
     name = _OF_RANK.get(len(shape))
+    # Most tensors end here: the channels have to be the fastest dimension.
     if name is None or 0 in shape or strides[1] == 0 or strides[1] > strides[-1]:
         return None
+    # The loop is PyTorch's `is_channels_last_strides`: where strides fit both orders, it decides for row-major.
     least = 0
     for dim in reversed(ORDERS[name]):
         if strides[dim] < least or (dim == 0 and least == strides[1]):
@@ -121,5 +123,6 @@ def strides_in_order(shape: Sequence[int], name: str) -> tuple[int, ...]:
     strides, step = [0] * len(shape), 1
     for dim in reversed(ORDERS[name]):
         strides[dim] = step
+        # A size of zero counts as one, so that no stride is zero.
         step *= max(shape[dim], 1)
     return tuple(strides)

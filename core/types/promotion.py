@@ -87,6 +87,7 @@ def split_bits(bits: int) -> tuple[int, int]:
         with _numbering:
             number = _numbers.get(positions)
             if number is None:
+                # In the list first: another thread that reads the number finds what it stands for.
                 _numbered.append(positions)
                 number = _numbers[positions] = -len(_numbered)
         positions = number
@@ -151,6 +152,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
                 raise PromotionError(type1.name, type2.name)
             # A signed dtype holds the numbers of an unsigned one only if it is twice as wide.
             size = max(2 * wide.itemsize, other.itemsize)
+            # uint64 was refused above, so that a signed dtype of twice the width exists.
             return next(signed for signed in _SIGNED if signed.itemsize == size)
     low, high = sorted((type1, type2), key=_RANK.__getitem__)
     if (low, high) == (dt.uint8, dt.int8):
@@ -158,6 +160,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     # One has more digits, the other a larger range.
     if (low, high) == (dt.float16, dt.bfloat16):
         return dt.float32
+    # The parts of complex64 are of float32, which do not hold float64.
     if low is dt.float64 and high.is_complex:
         return dt.complex128
     # The parts of complex32 are of float16, which holds neither.
@@ -182,6 +185,7 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
     if higher.is_floating_point:
         if lower.is_complex and higher in STORED:
             raise PromotionError(higher.name, lower.name)
+        # A lower rank gives its category and not its width: float64 with 1j is complex128.
         return higher.to_complex() if lower.is_complex else higher
     if lower.is_complex:
         # Across ranks PyTorch lets even the wide unsigned dtypes meet complex ones.
@@ -218,6 +222,7 @@ def promote_bits(bits: int, default: dtype) -> dtype:
     decide whether they take the other arguments.
     """
     if bits & _QUANTIZED_BITS:
+        # The bit of a zero-dimensional tensor lies above that of one with dimensions, so the shift joins the two.
         return _dtypes(bits | bits >> 1, DIM_BITS)[-1]
     dims = _dtypes(bits, DIM_BITS)
     zero_dims = _dtypes(bits, ZERO_DIM_BITS)

@@ -55,6 +55,7 @@ def number_array(numbers: Sequence[bool | int | float | complex], dtype: Dtype) 
         When one is complex and the dtype is not.
     """
     if dtype.is_complex:
+        # By way of complex128: what a narrower dtype cannot hold becomes infinite there, as in PyTorch.
         with np.errstate(over="ignore"):
             return cast_array(np.array(numbers, dtype=np.complex128), dtype)
     kinds = set(map(type, numbers))
@@ -106,6 +107,7 @@ def _unsigned_long(numbers: Sequence[Any]) -> np.ndarray[Any, Any]:
 
 
 def _from_longs(longs: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
+    # int64 needs no look at its numbers.
     if dtype is not dt.int64 and longs.size:
         limit = np.iinfo(dtype.numpy)
         # A negative integer wraps into an unsigned dtype (two's complement) if its size fits.
@@ -148,6 +150,7 @@ def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
     """
     if dtype is dt.bool_:
         return bool(value)
+    # The most frequent case: scalars of arithmetic need neither an array nor a check.
     if (
         (dtype is dt.float32 or dtype is dt.float64)
         and type(value) in (int, float)

@@ -54,6 +54,7 @@ class Size(tuple[int, ...]):
             return NotImplemented
         return unchecked_size(Size, tuple.__add__(self, Size(other)))
 
+    # Python asks this before `tuple.__add__`, so that `(1,) + size` is a Size, too.
     def __radd__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
             return NotImplemented

@@ -99,6 +99,7 @@ class DispatchState:
     def change(self, name: Any, value: Any) -> None:
         """Change a setting (None removes it) and go to the epoch of the new settings."""
         with self._lock:
+            # Replaced and not changed: other threads read the settings without the lock.
             settings = dict(self.settings)
             if value is None:
                 settings.pop(name, None)
@@ -109,6 +110,7 @@ class DispatchState:
             self._look_around()
 
     def _number(self, settings: dict[Any, Any]) -> int:
+        # Numbers are given under the lock, so that two settings never get the same one.
         return self._epochs.setdefault(frozenset(settings.items()), len(self._epochs))
 
     def _number_of(self, pairs: tuple[tuple[str, Any], ...]) -> int:
@@ -130,6 +132,7 @@ class DispatchState:
         self.ambient = len(self._ambients)
         if self.ambient == 1:
             for thread, ambient in self._ambients.items():
+                # The epoch before the thread: who finds its number in `ambient_thread` uses the epoch at once.
                 self.ambient_epoch = ambient.epoch
                 self.ambient_thread = thread
         self.guard = -1 if self.modes else -4 if self.ambient else self.epoch
@@ -164,6 +167,7 @@ class DispatchState:
     def set_ambient(self, settings: dict[str, Any], suspended: bool = False) -> None:
         """Give this thread settings of ambient layers, a dict that nobody changes, in place of those that it has."""
         thread = thread_ident.this_thread()
+        # A thread's number is used again when it has ended, so its end has to drop the settings.
         if settings and not hasattr(_ENDING, "thread"):
             _ENDING.thread = _ThreadEnd(thread)
         with self._lock:
@@ -181,6 +185,7 @@ class DispatchState:
 
     def keep_this_thread(self) -> None:
         """Drop the settings of all other threads, which a child process does not have."""
+        # Without the lock: a child process has one thread.
         thread = thread_ident.this_thread()
         self._ambients = {other: state for other, state in self._ambients.items() if other == thread}
         self._look_around()
@@ -193,6 +198,7 @@ class DispatchState:
         ambient = self._ambients.get(thread)
         if ambient is None or ambient.suspended:
             return True
+        # Without the lock: rules come here with each call, and change what belongs to their own thread.
         ambient.suspended = True
         ambient.epoch = self.epoch
         if self.ambient_thread == thread:
@@ -343,6 +349,7 @@ def enter_device(self: Device) -> Device:
         STATE.count_placed(1)
     except BaseException:
         DEFAULT.stack = before
+        # The interrupt may have come before or after the count rose.
         STATE.count_placed(counted - STATE.placed)
         raise
     return self
@@ -374,6 +381,7 @@ class Stacked:
             STATE.mode_entered()
         except BaseException:
             THREAD.modes = before
+            # The interrupt may have come before or after the count rose.
             if STATE.modes != counted:
                 STATE.mode_left()
             raise
@@ -393,6 +401,7 @@ class Stacked:
 def without(modes: list[M], mode: M) -> list[M]:
     """Return a stack of modes without the innermost place of one of them."""
     kept = list(modes)
+    # The innermost first: a mode that is entered twice is left in the reverse order.
     for place in range(len(kept) - 1, -1, -1):
         if kept[place] is mode:
             del kept[place]
