@@ -53,6 +53,7 @@ class ComposedBackend(Backend):
 
     def device_count(self) -> int:
         """Return how many devices of the type there are."""
+        # The CPU and meta have one device, which can be said without loading their backends.
         return 1 if self.device_type in ("cpu", "meta") else self.arrays.device_count()
 
     def place(self, device: Device) -> Device:

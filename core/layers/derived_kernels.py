@@ -51,6 +51,7 @@ def derived_kernel(backend: Backend, operator: Operator) -> Derived | None:
         return lambda args, results: _made_on_host(backend, operator, args, results[0])
     if definition.kind != "view" or name in OTHER_DTYPE or not definition.meta:
         return None
+    # An operator with a composite is made of views that have kernels here.
     if operator.registry.composite(name) is not None:
         return None
     return lambda args, results: _view(backend, operator, args, results)
@@ -58,6 +59,7 @@ def derived_kernel(backend: Backend, operator: Operator) -> Derived | None:
 
 def _cast(backend: Backend, handle: Any, dtype: Dtype | None) -> Any:
     """Return a copy in a dtype."""
+    # `cast` to the same dtype may return the array itself, and this has to be a copy.
     native = None if dtype is None else backend.native_dtype(dtype)
     return (
         backend.clone(handle) if native in (None, backend.dtype_of(handle)) else backend.cast(handle, native)
@@ -76,6 +78,7 @@ def _spread(backend: Backend, handle: Any, shape: Sequence[int]) -> Any:
 
 def _made_on_host(backend: Backend, operator: Operator, args: Sequence[Any], dtype: Dtype | None) -> Any:
     arguments = list(args)
+    # The CPU computes the numbers, so that every such backend gets the same.
     arguments[operator.device_at], arguments[operator.dtype_at] = Device("cpu"), dtype
     return backend.from_numpy(operator.overload().execute(tuple(arguments))._handle)
 
@@ -84,6 +87,7 @@ def _view(backend: Backend, operator: Operator, args: Sequence[Any], results: Se
     """Take the elements given by the shape rule from the elements in row-major order."""
     dtype = results[0]
     assert dtype is not None  # a view has a result, which is a tensor
+    # Arrays cannot share memory, so a view is the elements that its geometry names, copied.
     flat = backend.reshape(args[0], (-1,))
     described = [fresh(tuple(args[0].shape), dtype), *args[1:]]
     handles = to_handles(

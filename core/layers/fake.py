@@ -58,6 +58,7 @@ def _meta_backend(laid_out: str = "strided") -> Backend:
 @cache
 def fake_spec(d: dtype, device: Device, laid_out: layout = strided) -> TensorSpec:
     """Return the (one) spec of fake tensors of a dtype on a device, in a layout."""
+    # The bit of the device that it stands for, so that what depends on the device type acts as with data.
     keys = KEYS.bit("device", device.type) | laid_out.bit | KEYS.bit("layer", "fake")
     return TensorSpec(d, device, laid_out, _meta_backend(laid_out.name), keys)
 
@@ -146,8 +147,10 @@ class FakeLayer(Layer):
             return _refuse
         # Of strided tensors or of others: what runs on the meta device runs on fake tensors.
         on_meta = [r for r in operator.registry.kernels.get(operator.name, ()) if r.device == "meta"]
+        # Results that are arguments need no rule, so an operator without other results needs none either.
         if operator.mutates and (on_meta or definition.meta or all(p >= 0 for p in operator.returned)):
             return _change_arguments
+        # A kernel over tensors decides on the layout of its result itself, which a rule cannot.
         by_tensors = any(r.kernel.tensors and r.layouts == (strided.name,) for r in on_meta)
         if (not definition.meta and on_meta) or by_tensors:
             return _run_on_meta
@@ -192,6 +195,7 @@ def _run(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     handles = to_handles(
         outcome, cached.resolution.results, described, cached.operator.definition.signature.name
     )
+    # An in-place call makes no tensor: only the target's metadata and version change.
     if cached.form == "inplace":
         return _change(operator, args[0], handles, cached.resolution.results[0])
     if isinstance(outcome, list) and isinstance(handles, list):
@@ -208,6 +212,7 @@ def _change_arguments(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Do as if an operator changed its arguments: only its results have to be made."""
     operator = cached.operator
     targets = targets_of(operator, args)
+    # All are checked before the call: nothing is changed where one of them has data.
     for target in targets:
         if not is_fake(target):
             raise InplaceError(f"{operator.name}(): a fake tensor cannot be written into a tensor with data")
@@ -223,6 +228,7 @@ def _run_on_meta(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     device = common_device(cached.operator, cached.form, args)
     at = cached.operator.device_at
 
+    # On the meta device proper, whose kernels do not know fake tensors.
     def on_meta(value: Any) -> Any:
         if isinstance(value, TensorBase):
             backend = _meta_backend(value.layout.name)
@@ -251,6 +257,7 @@ def _run_on_meta(cached: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def _wrap(result: Any, handle: Any, device: Device, args: tuple[Any, ...]) -> Tensor:
+    # A result with an offset is a view: it lies in the memory of the first argument.
     shares = result.offset is not None and isinstance(args[0], TensorBase)
     return make_fake(handle, device, args[0] if shares else None)
 
@@ -326,11 +333,14 @@ def common_device(operator: Operator, form: str, args: tuple[Any, ...]) -> Devic
     DeviceMismatchError
         For tensors on several devices that do not go together; it names each argument.
     """
+    # `device=` decides, whatever the tensors are on: `zeros_like(x, device=...)` moves nothing.
     if operator.device_at >= 0 and args[operator.device_at] is not None:
         return to_device(args[operator.device_at])
     tensors = list(_named_tensors(operator, args))
     moving = operator.name == "copy" and form == "inplace"
+    # If all may come along (zero-dimensional tensors of the CPU), they decide among themselves.
     fixed = [t for name, t in tensors if not _may_come_along(operator, name, t)] or [t for _, t in tensors]
+    # In place the target decides, and an indexed tensor does: they are never the ones that move.
     if form == "inplace" or operator.name in _INDICES:
         fixed.insert(0, tensors[0][1])
     device: Device = fixed[0].device
@@ -404,11 +414,13 @@ class FakeMode(Mode):
 
     def from_tensor(self, tensor: TensorBase) -> Tensor:
         """Return the fake counterpart of a tensor, the same one at each call while the tensor lives."""
+        # By identity through a weak reference: the number of an object is used again when the object is gone.
         known = self._known.get(id(tensor))
         if known is not None and known[0]() is tensor:
             return known[1]
         fake = to_fake(tensor)
         key = id(tensor)
+        # Weak, so that the mode keeps no tensor with data alive.
         self._known[key] = weakref.ref(tensor, lambda _: self._known.pop(key, None)), fake
         return fake
 

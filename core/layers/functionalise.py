@@ -89,6 +89,7 @@ class ViewStorage:
 
     @version.setter
     def version(self, value: int) -> None:
+        # The tensor whose own write advances the version stays up to date; the others gather anew.
         if self.seen == self.base.version:
             self.seen = value
         self.base.version = value
@@ -123,6 +124,7 @@ def ensure_view_storage(tensor: TensorBase) -> ViewStorage:
     backend, shape = tensor._spec.backend, tuple(tensor._handle.shape)
     version = 0 if storage is None else storage.version
     base = FlatStorage(backend.reshape(tensor._handle, (-1,)), backend)
+    # Changes before the first view count on.
     base.version = version
     geometry = MetaHandle(shape, tensor.dtype, contiguous_strides(shape), 0)
     view_storage = ViewStorage(base, geometry, version)
@@ -133,6 +135,7 @@ def ensure_view_storage(tensor: TensorBase) -> ViewStorage:
 def share(tensor: TensorBase) -> ViewStorage:
     """Return a place of its own in the content of a tensor, for an alias of it: what one writes the other sees."""
     shared = ensure_view_storage(tensor)
+    # A place of its own, since the alias and the tensor gather at different times.
     return ViewStorage(shared.base, shared.geometry, shared.seen)
 
 
@@ -156,6 +159,7 @@ def write(tensor: TensorBase, handle: Any) -> None:
     backend, base = tensor._spec.backend, storage.base
     where = positions(storage.geometry)
     count = int(base.flat.shape[0])
+    # A place that is written twice would have no defined value.
     if len(np.unique(where)) != len(where):
         raise InplaceError(
             "several elements of the tensor that is written to are one in memory\n  try: clone() it first"
@@ -198,6 +202,7 @@ class FunctionaliseLayer(Layer):
             if isinstance(value, TensorBase):
                 if value._keys & self.bit:
                     refresh(value)
+                    # Bare and new: what lies below must not see the layer's bit, nor change the user's tensor.
                     bare = wrap(value._handle, value._spec)
                     bare._keys = value._keys & ~self.bit
                     value = bare
@@ -209,6 +214,7 @@ class FunctionaliseLayer(Layer):
     def _hold(self, value: Any) -> Any:
         """Give results below the layer's bit."""
         if isinstance(value, TensorBase):
+            # Only if the result's own backend needs the layer: `to` may have moved it elsewhere.
             value._keys |= self.bit & value._spec.keys
         elif isinstance(value, list | tuple):
             for item in value:
@@ -247,6 +253,8 @@ class FunctionaliseLayer(Layer):
             refuse_shared(cached, target, args)
         functional = cached.operator.overload("functional")
         prepared = self._prepare(cached, args)
+        # Computed as a new tensor; the target takes the values afterwards, so
+        # that operands that alias it are read before.
         result = functional.execute(prepared)
         if result.shape != target.shape:
             raise ShapeError(
@@ -307,6 +315,7 @@ class FunctionaliseLayer(Layer):
         taken = backend.take(storage.base.flat, positions(geometry))
         new = wrap(backend.reshape(taken, geometry.shape), source._spec)
         new._storage = ViewStorage(storage.base, geometry, storage.base.version)
+        # The root is what was there first, and never itself a view.
         new._root = source if source._root is None else source._root
         return new
 
@@ -314,6 +323,7 @@ class FunctionaliseLayer(Layer):
     def _metadata_view(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
         target = args[0]
         view = self._view(cached, args)
+        # The user holds the target, so it takes over the array and the place of the view.
         target._set_data(view._handle, view._spec)
         target._storage = view._storage
         target._bump_version()

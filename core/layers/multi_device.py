@@ -39,6 +39,7 @@ class PlacementLayer(Layer):
 
     def rule(self, operator: Operator, form: str) -> LayerFunction | None:
         """Return how the layer handles a form of an operator: kernels run here, all else meets the layer again."""
+        # `out=` arrives as the functional form and a copy.
         if form == "out":
             return None
         return _copy_to if operator.name == "_to_copy" else _copy_from if operator.name == "copy" else _run
@@ -69,6 +70,7 @@ def _home(operator: Operator, args: Sequence[Any]) -> Device:
     if asked is not None or not tensors:
         return asked or get_default_device()
     home = tensors[0][1].device
+    # By identity: there is one object for each device.
     if any(tensor.device is not home for _, tensor in tensors):
         raise DeviceMismatchError(
             operator.definition.signature.name, [(name, str(tensor.device)) for name, tensor in tensors]
@@ -92,6 +94,7 @@ def _run(cached: CachedCall, args: tuple[Any, ...]) -> Any:
 def _placed(result: Any, device: Device, args: Sequence[Any]) -> Any:
     """Note the device in the tensors that a kernel returned."""
     if isinstance(result, TensorBase):
+        # An argument that is returned keeps its device: the call has not made it.
         if result._spec.device is not device and not any(result is value for value in args):
             result._set_data(result._handle, result._spec.backend.spec(result.dtype, device))
     elif isinstance(result, list | tuple):
@@ -110,6 +113,7 @@ def _copy_to(cached: CachedCall, args: tuple[Any, ...]) -> Any:
                     if asked is None else args)  # fmt: skip
     backend = source._spec.backend
     target = backend.place(asked)
+    # A kernel runs with one device current; the backend's copy knows both.
     if target is not source.device:
         source = wrap(backend.copy_to(source._handle, target), backend.spec(source.dtype, target))
         if args[operator.dtype_at] in (None, source.dtype):

@@ -115,6 +115,7 @@ class TreeSpec:
             return [tree]
         kind, children = type(tree), children_of(tree)
         dicts = kind in _DICTS and self.type in _DICTS
+        # By the exact class: a subclass may need other data to be rebuilt.
         if children is None or (kind is not self.type and not dicts):
             raise ValueRangeError(
                 f"flatten_up_to(): Node type mismatch; expected {self.type!r}, but got {kind!r}."
@@ -202,6 +203,7 @@ def register_pytree_node(
     >>> tree_map(lambda x: -x, Pair(1, 2)).b
     -2
     """
+    # A second registration would change how trees that exist already are rebuilt.
     if cls in _REGISTERED or cls in (list, tuple, dict):
         raise ValueRangeError(f"{cls.__name__} is a container of trees already")
     if (to_dumpable_context is None) is not (from_dumpable_context is None):
@@ -217,12 +219,14 @@ def register_pytree_node(
 def children_of(tree: Any) -> tuple[Any, list[Any]] | None:
     """Return the context and the items of a container; None for a leaf."""
     kind = type(tree)
+    # Registered classes first: a registered subclass of dict has functions of its own.
     if kind in _REGISTERED:
         items, context = _REGISTERED[kind][0](tree)
         return context, list(items)
     if isinstance(tree, dict):
         keys = list(tree)
         return (keys, tree.default_factory) if isinstance(tree, defaultdict) else keys, list(tree.values())
+    # A named tuple has `_make`; other subclasses of tuple are leaves, since their constructors are unknown.
     if kind in (list, tuple) or (isinstance(tree, tuple) and hasattr(kind, "_make")):
         return None, list(tree)
     return (tree.maxlen, list(tree)) if kind is deque else None
@@ -232,6 +236,7 @@ def _make(kind: Any, context: Any, items: list[Any]) -> Any:
     if kind in _REGISTERED:
         return _REGISTERED[kind][1](items, context)
     if issubclass(kind, defaultdict):
+        # Keys and values are zipped in the order of the structure, which is the order of the leaves.
         return kind(context[1], zip(context[0], items, strict=True))
     if issubclass(kind, dict):
         return kind(zip(context, items, strict=True))
@@ -255,6 +260,7 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     >>> leaves, tree_unflatten([x * 10 for x in leaves], spec)
     ([1, 2, 3], {'a': [10, 20], 'b': 30})
     """
+    # `is_leaf` is asked before the containers, so that it can keep a list whole.
     node = None if is_leaf is not None and is_leaf(tree) else children_of(tree)
     if node is None:
         return [tree], _LEAF
@@ -309,6 +315,7 @@ def tree_map(
 
 def selects(kind: Any) -> Callable[[Any], bool]:
     """Return the predicate that a class, several in a tuple or a union, or a predicate stands for."""
+    # Classes are callable too, and mean an instance check, as in PyTorch.
     if isinstance(kind, type | tuple | UnionType) or not callable(kind):
         return lambda leaf: isinstance(leaf, kind)
     chosen: Callable[[Any], bool] = kind

@@ -85,12 +85,14 @@ def _named(kind: type, context: Any) -> tuple[str, Any]:
             "dict_context": _keys(keys),
         }
     if issubclass(kind, dict):
+        # PyTorch writes the context as JSON within JSON.
         return name, json.dumps(_keys(context))
     return name, json.dumps(context)
 
 
 def _keys(keys: list[Any]) -> list[Any]:
     for key in keys:
+        # JSON makes texts of all other keys, which would not read back.
         if not isinstance(key, str | int | float | None):
             raise UnsupportedError(
                 f"a structure with the key {key!r} has no text: JSON lacks {type(key).__name__}"

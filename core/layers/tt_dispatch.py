@@ -129,6 +129,7 @@ class PythonLayer(Layer):
         """Return the rule that calls them; out= reaches the layer as its functional form and a copy."""
         if form == "out":
             return None
+        # An operator that is a composite by nature is taken apart; one that merely has a composite arrives whole.
         if operator.definition.kind == "composite" and operator.registry.composite(operator.name) is not None:
             return _whole_or_in_parts
         return _ask
@@ -153,6 +154,7 @@ def _wants_whole(kind: type, operator: Operator) -> bool:
 
 def _whole_or_in_parts(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Call the handlers that want whole composites; if there are none, or all decline, decompose the operator."""
+    # The innermost mode only: it decides whether the others see the call.
     modes = _get_current_dispatch_mode_stack()[-1:]
     if any(_wants_whole(type(value), cached.operator) for value in (*modes, *overloaded(args))):
         result = _asked(cached, args, whole=True)
@@ -160,6 +162,7 @@ def _whole_or_in_parts(cached: CachedCall, args: tuple[Any, ...]) -> Any:
             return _finished(cached, args, result)
     composite = cached.operator.registry.composite_on(cached.operator.name, cached.keys)
     assert composite is not None  # the layer has this rule for composites only
+    # The record of the present call goes on in the composite's, so that `explain` shows both.
     key = CallKey(cached.operator, cached.form, cached.keys, cached.bits)
     return composite_call(ResolveContext(key, args, cached.resolution), composite).run(args)
 
@@ -179,10 +182,12 @@ def overloaded(args: Sequence[Any]) -> list[Any]:
     ordered: list[Any] = []
     known: set[type] = set()
     for value in flat(args):
+        # One argument of each class, as for `__tt_function__`.
         kind = type(value)
         if kind in known or not isinstance(value, TensorBase) or not value._keys & PYTHON:
             continue
         known.add(kind)
+        # In front of its first base, so that the subclass is asked first.
         position = next((i for i, other in enumerate(ordered) if issubclass(kind, type(other))), len(ordered))
         ordered.insert(position, value)
     return ordered
@@ -197,7 +202,9 @@ def _asked(cached: CachedCall, args: tuple[Any, ...], whole: bool = False) -> An
     types = tuple(map(type, candidates))
     shown, kwargs = as_written(function, args)
     modes, masked = THREAD.modes, THREAD.masked
+    # Autograd and its like are passed by while a handler runs; see Note [What arrives].
     THREAD.masked = masked | _transparent()
+    # Counted as a mode: the fast path does not look at the mask.
     STATE.mode_entered()
     try:
         mode = _get_current_dispatch_mode()
@@ -219,6 +226,7 @@ def _asked(cached: CachedCall, args: tuple[Any, ...], whole: bool = False) -> An
             if not whole or _wants_whole(kind, operator):
                 rule = rules.get(kind)
                 if rule is None:
+                    # On the class, as Python looks up special methods; an attribute of an instance does not count.
                     result = kind.__tt_dispatch__(function, types, shown, kwargs)
                 else:
                     result = rule(kind, function, types, shown, kwargs)
@@ -247,6 +255,7 @@ def _finished(cached: CachedCall, args: tuple[Any, ...], result: Any) -> Any:
         if target._keys & PYTHON:
             definition = cached.operator.definition
             if definition.kind == "view" or "metadata_inplace" in definition.tags:
+                # The inner tensor has its new shape already; the wrapper's own description follows by the rule.
                 target._set_data(run_rule(definition, args), target._spec)
             target._bump_version()
         return target
@@ -258,6 +267,7 @@ def _finished(cached: CachedCall, args: tuple[Any, ...], result: Any) -> Any:
     if cached.operator.definition.kind == "view" and args[0]._keys & PYTHON:
         for view in result if isinstance(result, list | tuple) else (result,):
             if isinstance(view, TensorBase) and view._keys & PYTHON and view is not args[0]:
+                # The handler made the view of inner tensors: the wrappers are views by the schema.
                 view._storage = args[0]._ensure_storage()
                 view._root = args[0] if args[0]._root is None else args[0]._root
     return result
@@ -268,6 +278,7 @@ def as_written(overload: OpOverload, bound: tuple[Any, ...]) -> tuple[tuple[Any,
     arguments = overload.operator.arguments
     defaults = overload.operator.defaults
     positional = [i for i, argument in enumerate(arguments) if not argument.keyword_only]
+    # Trailing arguments only: a default in the middle has to be written to keep the positions.
     while positional and _is_default(bound[positional[-1]], defaults[positional[-1]]):
         positional.pop()
     kwargs = {
@@ -281,6 +292,7 @@ def as_written(overload: OpOverload, bound: tuple[Any, ...]) -> tuple[tuple[Any,
 def _is_default(value: Any, default: Any) -> bool:
     if value is default:
         return default is not MISSING
+    # Comparing tensors would give a tensor; and True is not the default 1.
     if default is MISSING or isinstance(value, TensorBase | list) or type(value) is not type(default):
         return False
     return bool(value == default)
@@ -310,6 +322,7 @@ def make_wrapper(
     size = tuple(shape)
     handle = fresh(size, dtype, strides)
     if offset:
+        # With the offset in front, the memory reaches as much further.
         handle = MetaHandle(size, dtype, handle.strides, offset, offset + (handle.extent or 0))
     spec = wrapper_spec(dtype, device, layout)
     new = wrap(handle, spec, kind)

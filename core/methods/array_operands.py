@@ -31,6 +31,7 @@ def from_array(array: Any) -> Tensor:
     >>> from_array(np.arange(3)[::-1])
     tensor([2, 1, 0])
     """
+    # Tensors have neither negative strides nor strides within an element, nor foreign byte orders.
     if not array.dtype.isnative or any(step < 0 or step % array.itemsize for step in array.strides):
         array = array.astype(array.dtype.newbyteorder("="), order="C")
     return as_tensor(array, device="cpu")
@@ -58,6 +59,7 @@ def array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: boo
     try:
         return from_array(array)
     except (TTError, TypeError):
+        # NumPy asks for a scalar where its own function would return one.
         return array[()] if return_scalar else array
 
 

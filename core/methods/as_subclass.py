@@ -23,8 +23,10 @@ def as_kind(tensor: Any, kind: type[Kind]) -> Kind:
 
     The result does not count as a view, whatever memory it shares.
     """
+    # The new class decides about interception; a spec with the bit is a wrapper's and keeps it.
     keys = tensor._keys & ~(OVERRIDDEN & ~tensor._spec.keys) | kind._class_keys
     new = wrap_handle(kind, tensor._handle, tensor._spec, keys, tensor._promotion)
+    # The record is the history: the new object takes the place of the old one.
     new._storage, new._record = tensor._storage, tensor._record
     return new
 
@@ -49,6 +51,7 @@ def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
             "  try: the methods of its class"
         )
 
+    # Calls that make the instance are none that its class should see.
     with DisableTTFunctionSubclass():
         view = ops.alias(self)
     new = as_kind(view, cls)
@@ -63,6 +66,7 @@ def is_wrapper(tensor: Any) -> bool:
 
 def fresh_wrapper(tensor: Any) -> Tensor:
     """Return a wrapper tensor like another, with a storage of its own and without attributes or history."""
+    # All layers are cleared but those of the spec, which belong to every wrapper.
     new = sibling(tensor, KEYS.mask("layer") & ~tensor._spec.keys)
     new.__dict__ = {}
     new._storage = Storage(new._handle, new._spec.backend)

@@ -115,6 +115,7 @@ def _has_strides(self: Tensor) -> bool:
 def _strides(self: Tensor) -> tuple[int, ...]:
     if not _has_strides(self):
         raise LayoutError(f"a tensor of layout {self.layout} has no strides\n  try: {dense_form(self)}")
+    # A functionalised view has the geometry, where its array is a row-major copy.
     geometry = geometry_of(self._storage)
     return tuple(self._spec.backend.strides(self._handle) if geometry is None else geometry.strides)
 
@@ -214,6 +215,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     strides = _strides(self)
     if 0 in shape:
         return True
+    # The stride of a dimension of size 1 does not matter.
     for position in reversed(order):
         if shape[position] != 1:
             if strides[position] != expected:

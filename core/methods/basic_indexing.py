@@ -51,6 +51,7 @@ def getitem(self: Tensor, index: Any, /) -> Any:
     >>> x[x > 2]
     tensor([3, 4, 5])
     """
+    # A subclass of `Tensor` may intercept, and a mode may watch: both see the index as written.
     if STATE.modes == 0 and not self._keys & OVERRIDDEN:
         try:
             found = fast_path(self, index)
@@ -68,8 +69,10 @@ def fast_path(tensor: Tensor, index: Any) -> Any:
         return ops.select.of_one((tensor, 0, index)) if tensor._handle.ndim else FALL_THROUGH
     if kind is slice:
         return part(tensor, 0, index)
+    # An index with more items is an error, or has a None or an Ellipsis in it.
     if kind is not tuple or len(index) > tensor._handle.ndim:
         return FALL_THROUGH
+    # Checked before the first view is made, so that none is made in vain.
     for item in index:
         if type(item) is not int and type(item) is not slice:
             return FALL_THROUGH
@@ -84,6 +87,7 @@ def fast_path(tensor: Tensor, index: Any) -> Any:
             dim += 1
         if view is FALL_THROUGH:
             return FALL_THROUGH
+    # No item changed anything, as in `x[:, :]`: the general path returns an alias, and never the tensor itself.
     return FALL_THROUGH if view is tensor else view
 
 

@@ -19,6 +19,7 @@ _DEVICE_AT: Final = {b"dltensor": 8, b"dltensor_versioned": 40}
 _USED: Final = (b"used_dltensor", b"used_dltensor_versioned")
 
 
+# The type has no public name, so that it is known by the name of its class.
 def is_capsule(value: Any) -> bool:
     """Return whether an object is a capsule of DLPack, as `to_dlpack` and `x.__dlpack__()` return it."""
     return type(value).__name__ == "PyCapsule" and capsule_name(value) in (*_DEVICE_AT, *_USED)
@@ -48,6 +49,7 @@ class CapsuleSource:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return the type and the number of the device."""
+        # Read from the struct: the capsule must not be consumed to learn where its memory is.
         address = capsule_pointer(self._capsule, self._name) + _DEVICE_AT[self._name]
         kind, number = (ctypes.c_int32.from_address(address + offset).value for offset in (0, 4))
         return kind, number

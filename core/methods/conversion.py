@@ -129,6 +129,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> str | 
         dtype = str(dtype)
     if not isinstance(dtype, str):
         return _convert(self, self.device, to_dtype(dtype), non_blocking=non_blocking)
+    # "tt.cuda.FloatTensor" has the device between, and "float32" has no dot at all.
     _, *words, name = dtype.split(".") if "." in dtype else ("tt", dtype)
     by_name = {type_name: to_dtype(name) for name, type_name in _TYPE_NAMES.items()}
     if name not in by_name:

@@ -47,6 +47,7 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
     the new one (`lift`).
     """
     modes = active_modes() if STATE.modes else ()
+    # From the innermost: the first that makes the tensor decides.
     for mode in reversed(modes):
         handler = getattr(mode, "from_array", None)
         own = None if handler is None else handler(array, device)
@@ -60,9 +61,11 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
     except Exception as error:
         method_failed(error, backend, "from_numpy", "making a tensor", array, device)
     new = wrap(handle, backend.spec(from_numpy_dtype(array.dtype), device))
+    # Before anybody sees the tensor: a write must not reach memory that is read-only.
     protect(new)
     note_overlap(new)
     note_data(new)
+    # After it is made: a lifting mode gives its own tensor in place of this one.
     for mode in reversed(modes):
         lift = getattr(mode, "lift", None)
         if lift is not None:
@@ -158,6 +161,7 @@ def tensor(
             "sourceTensor.detach().clone().requires_grad_(True), rather than tt.tensor(sourceTensor).",
         )
         target = data.device if device is None else to_device(device)
+        # Detached: the copy has no history.
         copy: Tensor = detached(data).to(target, requested or data.dtype, copy=True)
         return _with_gradient(copy, requires_grad)
     if is_array_like(data):
@@ -214,6 +218,7 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int 
     else:
         array, shared = array_from_nested(data, requested), None
     new = from_array(array, _device_or_default(device))
+    # Only where memory is shared: NumPy would not see it move.
     if array is shared:
         keep_size(new)
     return new
@@ -244,6 +249,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
             f"from_numpy(): the elements of the array do not lie at multiples of {ndarray.dtype.alignment} bytes, so "
             "its memory cannot be shared\n  try: array.copy()"
         )
+    # Subclasses of ndarray (matrix, masked arrays) would bring their own arithmetic into kernels.
     new = from_array(ndarray.view(np.ndarray), to_device("cpu"))
     keep_size(new)
     return new
@@ -287,6 +293,7 @@ def frombuffer(
         raise ValueRangeError(
             f"frombuffer() reads objects with a buffer, such as bytes, and {type(buffer).__name__} has none"
         ) from None
+    # `memoryview` also takes buffers with gaps, which `np.frombuffer` refuses with an unclear text.
     if not view.c_contiguous:
         raise ValueRangeError("frombuffer(): the elements of the buffer do not lie one after the other")
     try:
@@ -350,6 +357,7 @@ def from_dlpack(
     tensor([0, 1, 2])
     """
     if is_capsule(ext_tensor):
+        # A capsule can be taken once, so that it is wrapped before anybody looks into it.
         ext_tensor = CapsuleSource(ext_tensor)
     if not (hasattr(ext_tensor, "__dlpack__") and hasattr(ext_tensor, "__dlpack_device__")):
         raise TypeError(
@@ -408,6 +416,7 @@ def asarray(
     elif is_capsule(obj):
         result = import_array(CapsuleSource(obj))
     elif is_array_like(obj):
+        # `np.asarray` of a scalar makes new memory, which nothing else shares.
         if copy is False and isinstance(obj, np.generic):
             raise ValueRangeError(
                 "asarray(copy=False): a NumPy scalar has no memory to share; leave copy out\n  try: np.asarray(obj)"
@@ -419,6 +428,7 @@ def asarray(
             keep_size(result)
         else:
             result = shared
+        # Arrays of the host go to the default device, as numbers do; those that may lie elsewhere stay there.
         if device is None and not is_elsewhere(obj):
             device = get_default_device()
     elif not isinstance(obj, str) and has_buffer(obj):
@@ -457,6 +467,7 @@ def _adopt(
     if requires_grad is False and had:
         return detached(new)
     if requires_grad and not had:
+        # A leaf is needed: the user's tensor must not begin to require gradients by this call.
         new = detached(new) if new is found else new
         new.requires_grad = True
     return new

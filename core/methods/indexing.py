@@ -60,6 +60,7 @@ _NOT_AN_INDEX: Final = (
 
 
 def _is_integer(item: Any) -> bool:
+    # bool is an int, but True adds a dimension and selects none.
     return type(item) is int or (isinstance(item, int | np.integer) and not isinstance(item, bool))
 
 
@@ -75,6 +76,7 @@ def _nested_array(item: Sequence[Any] | np.ndarray[Any, Any]) -> np.ndarray[Any,
             raise IndexValueError(f"{problem}\n  try: a tuple, for several dimensions") from error
     if item.size == 0 and item.dtype.kind in "fc" and item.dtype.isbuiltin == 1:  # not those of ml_dtypes
         item = np.empty(item.shape, np.int64)
+    # uint8 arrays are masks, as uint8 tensors are: the older form of bool.
     if item.dtype == np.bool_ or item.dtype == np.uint8:
         return item
     if item.dtype.kind in "USO":
@@ -94,10 +96,12 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
         warn_user(
             "an index that is a list of indices, not of numbers, is deprecated; use a tuple, x[tuple(index)]"
         )
+        # As in old versions of NumPy, which PyTorch follows with a warning.
         index = tuple(index)
     for item in index if isinstance(index, tuple) else (index,):
         if type(item) is slice or _is_integer(item):
             dims += 1
+        # None and bools add dimensions, and use none up.
         elif item is None or isinstance(item, bool):
             pass
         elif item is Ellipsis:
@@ -107,6 +111,7 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
                 raise IndexValueError(
                     f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}"
                 )
+            # A mask covers as many dimensions as it has; an index of integers covers one, whatever its shape.
             dims += item.ndim if item.dtype in (dt.bool_, dt.uint8) else 1
         elif isinstance(item, np.ndarray | list | tuple | range):
             item = _nested_array(item)
@@ -169,8 +174,10 @@ def _slice(view: Tensor, dim: int, bounds: slice, backward: list[int] | None) ->
     start, stop = _bound(bounds.start), _bound(bounds.stop)
     if start is None and stop is None and step == 1:
         return view
+    # Python's own rule for bounds: clamped, negative ones from the end, and in either direction.
     start, stop, step = slice(start, stop, step).indices(view._handle.shape[dim])
     if step > 0:
+        # An empty range has its stop before its start; the operator wants a size that is not negative.
         return ops.slice(view, dim, start, max(start, stop), step)
     # The same elements in ascending order: no tensor has negative strides.
     count = len(range(start, stop, step))
@@ -205,6 +212,7 @@ def _apply(self: Tensor, index: Any, backward: list[int] | None = None) -> tuple
             items, width = [None], 1
         elif isinstance(item, bool):
             view = ops.unsqueeze(view, dim)
+            # True selects the only element of a new dimension, and False none.
             items, width = [_place(np.zeros(int(item), np.int64), self)], 1
         elif isinstance(item, np.ndarray):
             items = [_place(array, self) for array in _integer_arrays(item, view, dim)]
@@ -218,6 +226,7 @@ def _apply(self: Tensor, index: Any, backward: list[int] | None = None) -> tuple
             items, width, source_dim = [], 0, source_dim + 1
         entries += items
         dim += width
+    # Trailing entries without an index change nothing.
     while entries and entries[-1] is None:
         entries.pop()
     return view, entries
@@ -263,6 +272,7 @@ def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list
                 f"a mask of shape {list(array.shape)} does not fit a tensor of shape {list(shape)}: the sizes of its "
                 f"dimension {position} and of dimension {dim + position} differ"
             )
+    # One array for each dimension, as `index` takes them.
     return list(np.nonzero(array))
 
 
@@ -290,6 +300,7 @@ def getitem(self: Tensor, index: Any, function: Any) -> Tensor:
         return result
     if advanced:
         return ops.index(view, advanced)
+    # A new object, as every index gives: attributes that are set on it are not the tensor's.
     return ops.alias(self) if view is self else view
 
 
@@ -345,11 +356,13 @@ def _positions(self: Tensor, index: Any) -> list[Tensor | None]:
     """Return the places that an index means, as one integer tensor for each dimension."""
     shape = tuple(self.shape)
     device = to_device("cpu") if values_are_hidden(self) and self.device.type != "meta" else self.device
+    # Numbers of elements in place of the elements: indexing them says which element each place means.
     numbers = ops.reshape(ops.arange(math.prod(shape), device=device), shape)
     flat, advanced = _apply(numbers, index)
     flat = ops.index(flat, advanced)
     positions: list[Tensor | None] = []
     for size in reversed(shape):
+        # From the last dimension, as numbers of elements are counted in row-major order.
         positions.insert(0, ops.remainder(flat, max(size, 1)))
         flat = ops.floor_divide(flat, max(size, 1))
     return positions
@@ -359,6 +372,7 @@ def _indexed_ndim(view: Tensor, advanced: list[Tensor | None]) -> int:
     """Return the number of dimensions of `index(view, advanced)`."""
     indices = [item for item in advanced if item is not None]
     consumed = sum(item.ndim if item.dtype is dt.bool_ else 1 for item in indices)
+    # A mask becomes one dimension, whatever its own are.
     broadcast = max(1 if item.dtype is dt.bool_ else item.ndim for item in indices)
     return int(view.ndim) - consumed + broadcast
 
@@ -412,6 +426,7 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
         if _asked(setitem, self, index, value) is NOT_HANDLED:
             raise
         return
+    # `index_put_` knows no view that runs backward, so all places are written out as integers.
     if backward and advanced:
         view, advanced = self, _positions(self, index)
     if not isinstance(source, TensorBase):
@@ -432,9 +447,11 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
         source = ops.clone(source)
     if not advanced:
         if backward:
+            # The view has its elements in ascending order, so the value is reversed to match.
             source = ops.flip(ops.expand(source, tuple(view.shape)), backward)
         ops.copy_(view, source)
         return
+    # A number may come from any device, as an operand of arithmetic may.
     if source.ndim == 0 and source.device != self.device and not values_are_hidden(self):
         source = source.to(self.device)
     if (

@@ -47,6 +47,7 @@ _PLAIN: Final = frozenset((bool, int, float, complex, list, tuple))
 
 def is_array_like(data: Any) -> bool:
     """Return whether the object is an array, or a NumPy scalar, that can be shared or read in one piece."""
+    # Most data is of these types, whose attributes need not be looked up.
     if type(data) in _PLAIN:
         return False
     if isinstance(data, np.ndarray | np.generic):
@@ -73,6 +74,7 @@ def has_buffer(data: Any) -> bool:
 def share(data: Any) -> np.ndarray[Any, Any] | Tensor:
     """Return another library's array without copying it: a NumPy array, or a tensor where that is not possible."""
     if isinstance(data, np.ndarray):
+        # Without the subclass: matrices and masked arrays have other rules of indexing and arithmetic.
         return data.view(np.ndarray)
     if isinstance(data, np.generic):
         return np.asarray(data)
@@ -120,6 +122,7 @@ def _check_reach(source: Any, interface: dict[str, Any]) -> None:
         strides = [itemsize * prod(shape[dim + 1 :]) for dim in range(len(shape))]
     first = last = index(interface.get("offset", 0))
     for size, stride in zip(shape, map(index, strides), strict=True):
+        # Negative strides reach before the first element.
         first += min(0, (size - 1) * stride)
         last += max(0, (size - 1) * stride)
     if min(shape, default=1) > 0 and (first < 0 or last + itemsize > length):
@@ -187,6 +190,7 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
 def import_array(source: Any) -> Tensor:
     """Return a tensor over the memory of an object with `__dlpack__` (or `__cuda_array_interface__`)."""
     if isinstance(source, Tensor):
+        # A tensor of this process: its memory is shared without a capsule.
         _refuse_export(source)
         return detached(source)
     code, index = (
@@ -234,6 +238,7 @@ def _import_host(source: Any) -> np.ndarray[Any, Any]:
         told = dict(array.__array_interface__)
         array = from_interface(array, {**told, "data": (told["data"][0], False)})
     check_array(array, type(source).__name__)
+    # The bits are those of the hidden dtype; only NumPy saw integers.
     return array if readable.hidden is None else array.view(readable.hidden.numpy)
 
 
@@ -258,6 +263,7 @@ def _exchange_type(capsule: Any, old: int, new: int, itemsize: int) -> bool:
         return False
     address = capsule_pointer(capsule, name) + _TYPE_CODE_AT[name]
     code = ctypes.c_uint8.from_address(address)
+    # The size has to fit, too: a plain uint8 or uint16 is none of the hidden dtypes.
     if code.value != old or ctypes.c_uint8.from_address(address + 1).value != 8 * itemsize:
         return False
     code.value = new
@@ -289,6 +295,7 @@ def _refuse_export(tensor: Tensor) -> None:
     """Refuse a tensor that is more than its memory, or has none that could be shared as an array."""
     if requires_gradient(tensor):
         raise ExportError("a tensor that requires a gradient is not exported; export tensor.detach()")
+    # The meta device has no code, so that this raises.
     if tensor.device.type == "meta":
         dlpack_device(tensor)
     if tensor.layout.name != "strided":
@@ -314,6 +321,7 @@ def export_array(
     own = dlpack_device(tensor)
     options: dict[str, Any] = {"max_version": max_version, "copy": copy}
     if tensor.device.type != "cpu":
+        # The array of a functionalised tensor may be out of date.
         refresh(tensor)
         options |= {"stream": stream, "dl_device": dl_device}
         provided = {name: value for name, value in options.items() if value is not None}

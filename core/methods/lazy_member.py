@@ -49,6 +49,7 @@ class LazyMember:
             raise PluginError(
                 f"the member {self.name!r} of {self.owner.__name__} cannot be found at {target}: {error}"
             ) from error
+        # On the class that declared it, so that the next use finds the member itself.
         setattr(self.owner, self.name, member)
         return member
 
@@ -74,6 +75,7 @@ class LazyMember:
         member = self.resolve()
         if hasattr(type(member), "__set__"):
             member.__set__(instance, value)
+        # As Python does for a function on the class: an attribute of the instance hides it.
         else:
             instance.__dict__[self.name] = value
 
@@ -129,6 +131,7 @@ class IdleMethod(IdleMember):
 
         def method(*args: Any, **kwargs: Any) -> Any:
             if self.value is NotImplemented:
+                # Called with nothing or with True it would have to act, and the plugin is left out.
                 if any((*args, *kwargs.values())) or not (args or kwargs):
                     self.resolve()
                 return instance

@@ -51,6 +51,7 @@ class LeftOutMember:
         self.name = name
 
     def __get__(self, instance: Any, owner: Any = None) -> Never:
+        # Called only if the text is needed: `hasattr` raises and drops the error.
         def reason() -> str:
             text: str = object_named("tt._compat.reasons:reason")(f"Tensor.{self.name}")
             return text

@@ -95,6 +95,7 @@ def construct_as(name: str, args: tuple[Any, ...], dtype: Dtype, device: Any) ->
 
 def _made(name: str, args: tuple[Any, ...], dtype: Dtype, device: Any) -> Tensor:
     first = args[0] if len(args) == 1 else None
+    # A Size is a sequence, and means sizes here; a list means numbers.
     if first is not None and not isinstance(first, Size) and _is_data(first):
         return tensor(first, dtype=dtype, device=device)
     return ops.empty(_sizes(name, args), dtype=dtype, device=device)
@@ -116,6 +117,7 @@ def _sizes(name: str, args: tuple[Any, ...]) -> tuple[int, ...]:
     sizes = []
     for value in args:
         try:
+            # True is an int, but no size.
             if isinstance(value, bool):
                 raise TypeError
             sizes.append(operator.index(value))

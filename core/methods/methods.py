@@ -40,6 +40,7 @@ class LazyMethod:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         method = lookup(REGISTRY, "", self.name)
+        # On the class, so that this object is asked once for each name.
         setattr(Tensor, self.name, method)
         return method.__get__(instance, owner)
 
@@ -74,6 +75,7 @@ def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
         )  # of several overloads the one whose first operand is a tensor
         method = (_multiplying if name == "matmul" else _calling)(getattr(operator, "two", operator))
         method.__name__ = method.__qualname__ = dunder
+        # In place of this function: later calls go straight to the overload.
         setattr(Tensor, dunder, method)
         return method(self, other)
 
@@ -82,6 +84,7 @@ def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
 
 def _calling(two: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
+        # Known types first; `overrides` looks at attributes of the class.
         if isinstance(other, _OPERANDS) or overrides(type(other)):
             return two(self, other)
         return two(self, from_array(other)) if type(other) in ARRAYS else NotImplemented
@@ -132,6 +135,7 @@ def _as_tensor(other: Any, like: Any) -> Any:
 
 
 def _rdiv(self: Any, other: Any) -> Any:
+    # As in PyTorch, whose result rounds differently from that of a division.
     return ops.mul(ops.reciprocal(self), other)
 
 
@@ -150,6 +154,7 @@ DUNDERS: dict[str, Callable[..., Any]] = {
     "__rtruediv__": _reflected(_rdiv),
     "__rdiv__": _reflected(_rdiv),
     "__floordiv__": _binary("__floordiv__", "floor_divide"),
+    # `floor_divide` has no form for numbers, so the number becomes a tensor of the common dtype.
     "__rfloordiv__": _reflected(lambda self, other: ops.floor_divide(_as_tensor(other, self), self)),
     "__mod__": _binary("__mod__", "remainder"),
     "__rmod__": _reflected(lambda self, other: ops.remainder(other, self)),
@@ -288,6 +293,7 @@ def install() -> None:
     if "__add__" in vars(Tensor):
         return
 
+    # Members first, so that a method of the schema does not take their place.
     for name, member in MEMBERS.items():
         _rename(member, name)
         setattr(Tensor, name, member)
@@ -298,9 +304,11 @@ def install() -> None:
             setattr(Tensor, name, LazyMethod(name))
     for name, doc in properties().items():
         setattr(Tensor, name, _attribute(name, doc))
+    # The names show in tracebacks and in `__tt_function__`.
     for name, function in {**DUNDERS, "__dir__": without_left_out}.items():
         function.__name__ = function.__qualname__ = name
         setattr(Tensor, name, function)
+    # Last: a left-out name that a plugin or the schema brings is not left out.
     for name in NAMES:
         if name not in vars(Tensor):
             setattr(Tensor, name, LeftOutMember(name))

@@ -71,9 +71,11 @@ def namespace(
     def find(name: str) -> Any:
         if name == "__all__":  # what `from tt.fft import *` gives
             home = sys.modules[f"tt.{module}"]
+            # Own classes and functions, and not what the module has imported.
             own = [n for n, v in vars(home).items() if isinstance(v, type) or _is_of(v, home)]
             return [n for n in sorted({*dir(home), *own}) if not n.startswith("_")]
         known = public_names().get(f"{module}.{name}")
+        # One look-up in the usual case; all names are made for an error or an in-place form.
         names = {name: known} if known else {**{s: s for s in shared}, **_functions(module)}
         plain = names.get(name.removesuffix("_"))
         if name not in names and plain is not None and _has_inplace(module, plain):

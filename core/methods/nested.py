@@ -57,14 +57,17 @@ def array_from_nested(data: Any, dtype: Dtype | None = None) -> np.ndarray[Any, 
            [3. , 4.5]], dtype=float32)
     """
     kind = type(data)
+    # One number is the most frequent argument of `tensor`, and needs no list.
     if kind in _NUMBERS:
         return number_array([data], dtype or numbers_dtype((kind,))).reshape(())
     shape, leaves = _flatten(data)
     kinds = set(map(type, leaves))
+    # A set of types: one pass in C, however long the data is.
     if kinds <= _NUMBERS:
         return number_array(leaves, dtype or numbers_dtype(kinds)).reshape(shape)
     values = [_plain(leaf) for leaf in leaves]
     inferred = dtype or _promote(leaves)
+    # `float()` of a tensor in a list loses its history, as PyTorch warns for a single one.
     if inferred.is_floating_point or inferred.is_complex:
         warn_of_lost_gradient(*(leaf for leaf in leaves if isinstance(leaf, Tensor)))
     if {type(value) for value in values} <= _NUMBERS:
@@ -85,6 +88,7 @@ def _is_sequence(value: Any) -> bool:
     if isinstance(value, TensorBase):
         # A tensor of one element counts as its number, whatever its shape.
         return False
+    # `keys`: a mapping has items and a length, and no order of numbers.
     return isinstance(value, Sequence) or (
         hasattr(value, "__getitem__") and hasattr(value, "__len__") and not hasattr(value, "keys")
     )
@@ -183,6 +187,7 @@ def _plain(leaf: Any) -> Any:
         return leaf
     if isinstance(leaf, Tensor | np.ndarray | np.generic):
         return leaf.item()
+    # From the narrowest: bool is an int, and float does not take complex numbers.
     kinds: tuple[Any, ...] = (bool, int, float, complex)
     for kind in kinds:
         if isinstance(leaf, kind):
@@ -204,6 +209,7 @@ def _promote(leaves: list[Any]) -> Dtype:
     promoted: Dtype | None = None
     seen: set[Any] = set()
     for leaf in leaves:
+        # Few dtypes and many leaves: each dtype is promoted once.
         key = leaf.dtype if hasattr(leaf, "dtype") else type(leaf)
         if key not in seen:
             seen.add(key)

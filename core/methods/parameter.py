@@ -24,6 +24,7 @@ class _ParameterKind(type):
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return super().__instancecheck__(instance) or (
+            # Only for `Parameter` itself: a subclass of it is no mark that a tensor could carry.
             cls is Parameter and isinstance(instance, TensorBase) and getattr(instance, "_is_param", False)
         )
 
@@ -67,12 +68,14 @@ class Parameter(Tensor, metaclass=_ParameterKind):
             raise TypeError(
                 f"Parameter data should be a Tensor, not {describe(data)}\n  try: tt.tensor(data)"
             )
+        # `type.__instancecheck__`, since the metaclass would count marked tensors of other classes.
         if type(data) is not Tensor and not type.__instancecheck__(Parameter, data):
             like: Self = _of_another_class(data, requires_grad)  # to isinstance
             return like
         new: Self = as_kind(detached(data), cls)
         if requires_grad:
             keep_requires_grad(new, requires_grad)
+        # The data may require a gradient although the parameter shall not.
         elif requires_gradient(new):
             new.requires_grad = False
         return new
@@ -94,6 +97,7 @@ def _of_another_class(data: Any, requires_grad: bool) -> Any:
             f"Parameter(): detach() of a {type(data).__name__} must return one, and returned a {type(new).__name__}\n"
             "  try: answer tt.ops.detach in its __tt_dispatch__, or keep the class in its __tt_function__"
         )
+    # `detach` of a tensor without history may return the tensor itself, which must not become a parameter.
     if new is data:
         new = copy(data)
     new.requires_grad = False

@@ -189,7 +189,9 @@ def _style(values: np.ndarray[Any, Any], options: PrintOptions) -> _Style:
     flat = values.reshape(-1)
     if flat.dtype.kind in "biu":
         return _Style(str, max(map(len, map(str, flat.tolist())), default=1))
+    # In float64, since quotients of half precision overflow.
     doubles = flat.astype(np.float64)
+    # Zeros and what is not finite do not decide the format, as in PyTorch.
     counted = doubles[np.isfinite(doubles) & (doubles != 0)]
     if not counted.size:
         return _Style(_write_integral_float)
@@ -199,6 +201,7 @@ def _style(values: np.ndarray[Any, Any], options: PrintOptions) -> _Style:
         size = np.abs(counted)
         # As Python floats: a quotient that overflows is inf, without a warning.
         smallest, largest = float(size.min()), float(size.max())
+        # PyTorch's thresholds.
         scientific = largest / smallest > 1000.0 or largest > 1.0e8 or smallest < 1.0e-4
     precision = options.precision
     if scientific:
@@ -222,6 +225,7 @@ class _ComplexStyle:
         return self.real.width + self.imaginary.width + 1
 
     def __call__(self, value: complex) -> str:
+        # Python prints the sign of the imaginary part only if it is negative.
         imaginary = (self.imaginary(value.imag) + "j").lstrip()
         sign = "" if imaginary[0] in "+-" else "+"
         return self.real(value.real) + sign + imaginary
@@ -233,6 +237,7 @@ class _ComplexStyle:
 def _ends(array: np.ndarray[Any, Any], edge: int) -> np.ndarray[Any, Any]:
     """Return the items that an abbreviation shows, or more where `edge` is 0 (then none is shown)."""
     for axis, size in enumerate(array.shape):
+        # An axis that is short is shown as a whole, even in a large tensor.
         if size > 2 * edge:
             array = np.take(array, [*range(edge), *range(size - edge, size)], axis)
     return array
@@ -255,6 +260,7 @@ def _rows(
             items = [*map(style, array[:edge].tolist()), " ...", *map(style, array[-edge:].tolist())]
         else:
             items = [*map(style, array.tolist())]
+        # Two for ", " between the numbers, as PyTorch counts them.
         per_line = max(1, (options.linewidth - indent) // (width + 2))
         lines = [", ".join(items[start : start + per_line]) for start in range(0, len(items), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
@@ -290,6 +296,7 @@ def format_array(array: np.ndarray[Any, Any], indent: int = 0, options: PrintOpt
     array = decode_complex32(array)
     if not array.size:
         return "[]"
+    # Above the threshold all large axes are abbreviated, whichever makes the tensor large.
     short = array.size > options.threshold
     shown = _ends(array, options.edgeitems) if short else array
     style: _Style | _ComplexStyle
@@ -344,6 +351,7 @@ def format_tensor(tensor: Tensor, contents: str | None = None) -> str:
     >>> print(format_tensor(tt.tensor([1, 2], dtype=tt.int8)))
     tensor([1, 2], dtype=tt.int8)
     """
+    # Outermost first: the values of a tensor inside a transform are the layer's to show.
     for layer in layers_of(tensor):
         text = layer.format_tensor(tensor)
         if text is not None:
@@ -392,6 +400,7 @@ def gradient_suffixes(tensor: Tensor) -> list[str]:
 def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[str]]:
     """Return the values and the suffixes that do not concern gradients."""
     default = get_default_dtype()
+    # These dtypes are what the text reads back as, so that the suffix can go.
     usual = tensor.dtype in (default, default.to_complex(), dt.int64, dt.bool_)
     hidden = values_are_hidden(tensor)
     size = f"size={tuple(tensor.shape)}"
@@ -410,6 +419,7 @@ def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[
         suffixes += [size] + ([] if tensor.dtype is default else [dtype])
         body = "..."
     elif tensor.numel() == 0:
+        # An empty vector reads back from "[]"; other shapes need their size.
         suffixes += [size] * (tensor.ndim != 1) + [dtype] * (tensor.dtype is not default)
         body = "[]"
     else:

@@ -33,6 +33,7 @@ def prepare_subclass(kind: type[Tensor]) -> None:
     keys = PYTHON if answers_operators(kind) else 0
     if overrides(kind):
         keys |= FUNCTION
+        # Weak: a class that is made in a function may go.
         SUBCLASSES.add(weakref.ref(kind, SUBCLASSES.discard))
         _see_members(kind)
     kind._class_keys = keys
@@ -50,6 +51,7 @@ class SeenMember:
     def _member(self) -> Any:
         member = vars(Tensor).get(self.name)
         if member is None:
+            # A few members are on the compiled base class.
             member = vars(TensorBase)[self.name]
         return member.resolve() if isinstance(member, LazyMember) else member
 
@@ -57,6 +59,7 @@ class SeenMember:
         member = self._member()
         if instance is None:
             return member.__get__(None, owner) if hasattr(type(member), "__get__") else member
+        # A property or slot: reading it is the call that is seen.
         if hasattr(type(member), "__set__"):
             return _through(member.__get__, instance)
         if self.name in instance.__dict__:  # as for a method: an attribute hides it
@@ -124,6 +127,7 @@ def member_names() -> list[str]:
 
 def _see_members(kind: type[Tensor]) -> None:
     for name in member_names():
+        # Only members that the class inherits from `Tensor`: its own, and those of bases between, stay theirs.
         owner = next((k for k in kind.__mro__ if name in vars(k)), None)
         if owner is Tensor or owner is TensorBase:
             setattr(kind, name, SeenMember(name))
@@ -133,6 +137,7 @@ def call_preserving(
     kind: type[Tensor], function: Any, types: Iterable[type], args: tuple[Any, ...], kwargs: Any
 ) -> Any:
     """Do what `Tensor.__tt_function__` does."""
+    # As in PyTorch: with a type that is no base of the class, the call is not this class's to answer.
     if not all(issubclass(kind, other) for other in types):
         return NotImplemented
     with DisableTTFunctionSubclass():
@@ -144,6 +149,7 @@ def call_preserving(
 
 def _keeps_class(function: Any) -> bool:
     member = getattr(function, "__self__", None)
+    # The gradient and the base of a view have the class that they have.
     return isinstance(member, property) and member in (vars(Tensor).get("grad"), vars(Tensor).get("_base"))
 
 
@@ -155,6 +161,7 @@ def _convert(result: Any, kind: type[Tensor]) -> Any:
         return result.as_subclass(kind)
     if isinstance(result, tuple | list):
         items = [_convert(item, kind) for item in result]
+        # Named tuples are made by `_make`, and lists and tuples from one iterable.
         make = getattr(type(result), "_make", type(result))
         return make(items)
     return result

@@ -249,6 +249,7 @@ def overridable(function: Function) -> Function:
 
     @wraps(function)
     def asking(*args: Any, **kwargs: Any) -> Any:
+        # Plain types only: nothing can intercept, and no list has to be flattened.
         if kwargs or STATE.modes or not _PLAIN.issuperset(map(type, args)):
             relevant = flat((*args, *kwargs.values()))
             result = call_overrides(asking, relevant, args, kwargs)

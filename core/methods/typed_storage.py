@@ -137,6 +137,7 @@ class TypedStorage:
         count = self._untyped.nbytes() // tensor.element_size()
         # Of a quantized tensor, the integers.
         tensor = next(iter(component_tensors(tensor).values()), tensor)
+        # Over the whole memory, whatever part of it the tensor shows.
         self._elements = tensor.detach().as_strided((count,), (1,), 0)
 
     @property

@@ -37,6 +37,7 @@ def deep_copy(self: Tensor, memo: dict[Any, Any]) -> Tensor:
     GradientError
         For a tensor that is the result of a differentiated operation.
     """
+    # `deepcopy` has looked there already; a direct call of the method has not.
     if id(self) in memo:
         known: Tensor = memo[id(self)]
         return known
@@ -49,6 +50,7 @@ def deep_copy(self: Tensor, memo: dict[Any, Any]) -> Tensor:
     new = bare if is_wrapper(self) else _deep_copied_values(bare, type(self), memo)
     if requires_gradient(self):
         new.requires_grad = True
+    # Before attributes and gradient are copied, since these may refer to the tensor.
     memo[id(self)] = new
     gradient = (
         None if self._record is None or getattr(self, "_is_param", False) else getattr(self, "grad", None)

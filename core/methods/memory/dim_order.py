@@ -39,6 +39,7 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | Sequence[Any] = False) ->
         return tuple(range(self.ndim))
     if last and not contiguous:
         return 0, 2, 3, 1
+    # PyTorch sorts by strides as TensorIterator does; see `_order` in `tt.core.shapes.geometry`.
     order = list(reversed(range(self.ndim)))  # the innermost first
     for moving in range(1, self.ndim):
         current = moving
@@ -57,6 +58,7 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | Sequence[Any] = False) ->
 def _compare(self: Tensor, a: int, b: int) -> int:
     """Return 1 if the dimension a is outside of b, -1 if it is inside, and 0 if the strides do not decide."""
     first, second = self.stride(a), self.stride(b)
+    # A dimension that is expanded has no place among the others.
     if not first or not second:
         return 0
     if first == second:

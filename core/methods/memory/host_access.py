@@ -106,6 +106,7 @@ def requires_gradient(tensor: Tensor) -> bool:
 
     It is False for tensors without a layer; no plugin is activated for these.
     """
+    # Bits of the spec are the backend's, such as functionalisation: they record nothing.
     held = tensor._keys & KEYS.mask("layer") & ~tensor._spec.keys
     return bool(held) and bool(getattr(tensor, "requires_grad", False))
 
@@ -120,6 +121,7 @@ def loses_gradient(tensor: Tensor) -> bool:
 
 def keep_requires_grad(tensor: Tensor, requires_grad: bool) -> None:
     """Let a tensor require a gradient as another one did, or as parameters do, unless autograd is left out."""
+    # Where autograd is left out the flag is idle, and setting it would raise.
     if requires_grad and not isinstance(vars(Tensor).get("requires_grad"), IdleMember):
         tensor.requires_grad = True
 
@@ -167,6 +169,7 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
     if any(
         not layer.transparent for layer in layers_of(tensor)
     ):  # of others, the values are in the tensor's memory
+        # A layer that can give the values takes its bit off the clone.
         tensor = ops.clone(detached(tensor))
         for layer in layers_of(tensor):
             if tensor._spec.keys & layer.bit == 0 and not layer.transparent:
@@ -285,6 +288,7 @@ def to_complex(self: Tensor) -> complex:
 
 def format_(self: Tensor, format_spec: str) -> str:
     """Format the element of a zero-dimensional tensor; others take no format."""
+    # Subclasses and tensors with dimensions print by `object.__format__`, as in PyTorch.
     if self.ndim == 0 and type(self) is Tensor and not values_are_hidden(self):
         return format(item(self), format_spec)
     return object.__format__(self, format_spec)

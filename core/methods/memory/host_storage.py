@@ -48,9 +48,11 @@ def shares_host_memory(tensor: Tensor) -> bool:
     ):
         return False
     owner = storage.owner
+    # An owner with gaps has no single run of bytes.
     if not isinstance(owner, np.ndarray) or not (owner.flags.c_contiguous or owner.flags.f_contiguous):
         return False
     offset = byte_offset(tensor._handle, owner)
+    # An array may look at foreign memory that its owner does not contain.
     return tensor._handle.size == 0 or 0 <= offset < max(owner.nbytes, 1)
 
 
@@ -63,6 +65,7 @@ def byte_offset(handle: np.ndarray[Any, Any], owner: np.ndarray[Any, Any]) -> in
 
 def bytes_of(owner: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return a copy of an array's memory as bytes."""
+    # "A" keeps the order in memory, so that offsets stay what they are.
     return np.frombuffer(owner.tobytes(order="A"), dtype=np.uint8).copy()
 
 
@@ -94,6 +97,7 @@ def place_in(
             f"a tensor of shape {list(shape)}, with strides of {list(strides)} bytes from byte {offset} on, is not "
             f"part of memory of {memory.nbytes} bytes: {error}"
         ) from error
+    # A file may be damaged or forged: strides and alignment are checked like those of any array.
     check_array(handle, "pickled tensor")
     new = as_kind(wrap(handle, storage.backend.spec(dtype, to_device("cpu"))), kind)
     new._storage = storage
@@ -193,6 +197,7 @@ def _without_data(
     """Return a tensor at a place of a storage on the device "meta"."""
     room = storage.nbytes() // dtype.itemsize
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    # An empty tensor may begin anywhere.
     if 0 not in size and not 0 <= last < room:
         raise ValueRangeError(f"element {last} is not part of memory of {room} elements")
     new = wrap(MetaHandle(size, dtype, stride, offset, room), storage.backend.spec(dtype, to_device("meta")))

@@ -62,6 +62,7 @@ def reduce_storage(storage: Storage) -> tuple[Callable[..., Storage], tuple[Any,
 
 def rebuild_storage(memory: np.ndarray[Any, Any]) -> Storage:
     """Return a new storage over the bytes that `reduce_storage` wrote."""
+    # Buffers outside the pickle (protocol 5) may be read-only, and a storage can be written.
     return new_storage(memory if memory.flags.writeable else memory.copy())
 
 
@@ -94,6 +95,7 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
         if not array.flags.writeable:  # of buffers outside the pickle
             array = array.copy()
         values = from_array(array, Device(device))
+        # Strides are part of a tensor, and an array in a pickle is row-major.
         if more and more[0] is not None and more[0] != values.stride():
             values = ops.empty_strided(
                 values.shape, more[0], dtype=values.dtype, device=Device(device)
@@ -145,6 +147,7 @@ def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     if gradient and not getattr(self, "_is_param", False):
         warn_of_hooks(self)
     bare = bare_tensor(self)
+    # None where there are no attributes: pickle then stores no state.
     return rebuild_tensor, (type(self), pack(bare), gradient), {**slots_of(self), **self.__dict__} or None
 
 

@@ -77,6 +77,7 @@ def set_(
     >>> x.set_(y.untyped_storage(), 1, (2,))
     tensor([2., 3.])
     """
+    # Under `no_grad` nothing is recorded that the change could spoil.
     if loses_gradient(self):
         _own_history(self, "set_")
     if source is None:
@@ -241,6 +242,7 @@ def _filled(self: Tensor, name: str, function: Callable[..., Any], *others: Tens
             raise DtypeError(
                 f"{name}(): the tensors are {self.dtype} and {other.dtype}, which must be the same"
             )
+        # Broadcast first, so that the rows have one length.
         rows.append(other.detach().expand(self.shape).reshape(-1).tolist())
     values = [function(*row) for row in zip(*rows, strict=True)]
     source = creation.tensor(values, dtype=self.dtype).reshape(self.shape)
@@ -294,6 +296,7 @@ def _get_data(self: Tensor) -> Tensor:
     if new._epoch and any(layer.counts_data() for layer in layers_of(self)):
         return new
     new._root = None
+    # Other storages stay: read-only memory has to remain so, and functionalised tensors share content.
     if type(new._storage) in (Storage, ReplacedStorage):
         new._storage = _with_version(new._storage, 0)
     return new
@@ -329,8 +332,10 @@ def replace_data(self: Tensor, value: Tensor) -> None:
     if counted and type(new) is Storage and new is not old:
         new = ReplacedStorage(new, old)
     elif type(new) is Storage and new is not old:
+        # A new storage over the same memory, so that the other tensor's count stays its own.
         new = _with_version(new, 0 if old is None else old.version)
     self._set_data(shared._handle, shared._spec)
+    # No view any more, whatever it was: its memory is another one.
     self._storage, self._root = new, None
     if is_wrapper(shared):
         set_state(self, {**slots_of(shared), **shared.__dict__})

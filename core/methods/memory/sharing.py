@@ -78,6 +78,7 @@ def _share_components(self: Tensor) -> None:
         share_memory_(part)
     backend = self._spec.backend
     named = {name: part._handle for name, part in parts.items()}
+    # The components may have got new arrays, and the handle holds the old ones.
     self._handle = backend.assemble(named, tuple(self.shape), dict(backend.facts(self._handle)))
 
 
@@ -98,6 +99,7 @@ def is_shared(self: Tensor) -> bool:
     if self.device.type == "cpu":
         if not _in_host_memory(self):
             return False
+        # Without a storage the tensor is alone in its memory, and its array owns it.
         known = self._storage
         owner = self._spec.backend.storage_owner(self._handle) if known is None else known.owner
         return is_shared_memory(owner)

@@ -87,6 +87,7 @@ def _to(storage: Storage) -> Any:
         """Return the storage itself, or a copy on another device."""
         there = to_device(device)
         here = _as_tensor(storage)
+        # No index means the present device of the type.
         if there.type == here.device.type and there.index in (None, here.device.index):
             return storage
         moved: Storage = here.to(there, non_blocking=non_blocking).untyped_storage()
