@@ -98,6 +98,7 @@ class CustomOp(DescribedOverload):
         tensor([3.])
         >>> thrice.remove()
         """
+        # One function may have been registered several times, for other devices say.
         active = [handle for added, handle in self._added if added is function and handle.active]
         if not active:
             name = getattr(function, "__name__", repr(function))
@@ -106,6 +107,7 @@ class CustomOp(DescribedOverload):
 
     def remove(self) -> None:
         """Unregister the operator and everything that was added to it.  Doing it twice does nothing."""
+        # The last first, as each may rest on those before.
         while self._added:
             self._added.pop()[1].remove()
 
@@ -115,6 +117,7 @@ class CustomOp(DescribedOverload):
 
     def _adder(self, add: Callable[[Any], RegistrationHandle], function: Any) -> Any:
         """Register a function, or return a decorator that does."""
+        # The object may be held longer than the operator exists.
         if self.operator.removed:
             raise UnknownOpError(self.name, REGISTRY.names())
 
@@ -321,10 +324,12 @@ class CustomOp(DescribedOverload):
 
         def add(function: Callable[..., Any]) -> RegistrationHandle:
             parameters = list(inspect.signature(function).parameters.values())
+            # PyTorch's form is known by its first parameter.
             if names is None and parameters and parameters[0].name == "ctx":
                 return self._add_backward(function)
             saved = names
             if saved is None:
+                # Parameters with a default are the author's own, and no saved values.
                 saved = [p.name for p in parameters[1:] if p.default is p.empty]
             return self._handle_of_gradient(parts.add_joint(self.operator, function, saved))
 
@@ -350,6 +355,7 @@ class CustomOp(DescribedOverload):
         """
 
         def add(function: Callable[..., None]) -> RegistrationHandle:
+            # Kept, so that removing this one brings the earlier one back.
             before, self._setup_context = self._setup_context, function
 
             def forget() -> None:
@@ -358,6 +364,7 @@ class CustomOp(DescribedOverload):
             known = self._backward
             if known is None or not known[1].active:
                 return RegistrationHandle(forget, f"setup_context of {self.name}")
+            # The gradient was there first: it is registered anew, with what saves for it.
             handle = self._add_backward(known[0])
 
             def remove() -> None:

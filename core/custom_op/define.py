@@ -40,6 +40,7 @@ def only_declares(function: Callable[..., Any]) -> bool:
     """Return whether a function's body does nothing: `...`, `pass`, a docstring, or `raise NotImplementedError`."""
     if not isinstance(function, types.FunctionType):
         return False
+    # Instructions that Python adds, by version, do nothing.
     steps = [i for i in dis.get_instructions(function) if i.opname not in ("RESUME", "NOP", "CACHE")]
     if [i.opname for i in steps[:2]] == ["LOAD_GLOBAL", "RAISE_VARARGS"]:
         return bool(steps[0].argval == "NotImplementedError")
@@ -175,6 +176,7 @@ def custom_op(
                 check_parameters(name, "the function", function, signature, all_of_them=True)
         doc = inspect.getdoc(function) or ""
         definition = definition_of(signature, result=result, tags=_words(tags or ()), doc=doc)
+        # Before the new one is registered, which would be refused as a second definition.
         _forget(definition.name)
         op = _MADE[name] = make_op(definition)
         if not only_declares(function):
@@ -189,6 +191,7 @@ def custom_op(
 def _forget(name: str) -> None:
     """Remove an operator that an earlier run of the program's own `custom_op` made: a cell that is executed again."""
     earlier = _MADE.pop(name, None)
+    # A plugin that defines a name twice has made a mistake, and gets the error.
     if earlier is None or earlier.operator.removed or plugins().current_registry() is not None:
         return
     if REGISTRY.definition_source(name).is_program:
@@ -220,6 +223,7 @@ def signature_of(name: str, schema: str) -> Signature:
     SchemaError
         When it is none.
     """
+    # With a name in the schema there would be two, and one of them ignored.
     if not schema.lstrip().startswith("("):
         written, separator, rest = schema.partition("(")
         raise ArgumentError(
@@ -263,6 +267,7 @@ def definition_of(
     """
     name = signature.qualified
     for returned in signature.returns:
+        # The operator's results would alias arguments, of which autograd, functionalisation and compilers must know.
         if returned.alias and not returned.alias.write:
             raise ArgumentError(
                 name,
@@ -299,6 +304,7 @@ def definition_of(
         for a in signature.arguments
         if a.type.is_tensor and not (a.alias and a.alias.write) and {*_words(rules)} & PROMOTING
     )
+    # A result of whole numbers has no gradient, unless an argument is changed, which may have one.
     without = not {"nondifferentiable", "no_derivative"}.isdisjoint(tags) or (
         not any(a.alias and a.alias.write for a in signature.arguments)
         and all(rule in WITHOUT_GRADIENT for rule in _words(rules))
@@ -326,5 +332,6 @@ def _only_on(
                 )
         return function(*args, **kwargs)
 
+    # The registration looks at the parameters of the function, and not of this wrapper.
     vars(composite)["__signature__"] = inspect.signature(function)
     return composite

@@ -83,10 +83,12 @@ def _type(annotation: Any) -> Type:
 def _resolved(annotation: Any) -> Any:
     """Return the type behind an alias, a `NewType` or an `Annotated`."""
     while True:
+        # `Annotated`, `NewType` and aliases are for readers and checkers; the type behind them decides.
         if typing.get_origin(annotation) is typing.Annotated:
             annotation = typing.get_args(annotation)[0]
         elif hasattr(annotation, "__supertype__"):
             annotation = annotation.__supertype__
+        # By name: the class exists from Python 3.12 on.
         elif type(annotation).__name__ == "TypeAliasType":
             annotation = annotation.__value__
         else:
@@ -94,6 +96,7 @@ def _resolved(annotation: Any) -> Any:
 
 
 def _enumeration(kind: type[Enum], members: Sequence[Enum]) -> Type:
+    # The members of a Flag combine, so that its values are not all that there are.
     if issubclass(kind, Flag):
         raise _Unfit("whose members combine: annotate it with int")
     values = [member.value for member in members]
@@ -115,6 +118,7 @@ def _literal(values: Sequence[Any]) -> Type:
 
 def _chosen(values: Sequence[Any], enum: type[Enum] | None) -> Type:
     """Return the type of one of several values, which are all str, all int, all float or all bool."""
+    # bool before int, of which it is a subclass.
     for kind in (str, bool, int, float):
         if values and all(isinstance(value, kind) for value in values):
             plain = tuple(kind(value) for value in values)
@@ -124,6 +128,7 @@ def _chosen(values: Sequence[Any], enum: type[Enum] | None) -> Type:
 
 
 def _union(arguments: Sequence[Any]) -> Type:
+    # `Optional[X]` is a union with None.
     rest = [_resolved(a) for a in arguments if a is not type(None)]
     optional = len(rest) < len(arguments)
     if len(rest) == 1:
@@ -149,6 +154,7 @@ def _list(element: Type) -> Type:
 
 def _tuple(items: Sequence[Type]) -> Type:
     if all(item.is_tensor and not item.list for item in items):
+        # A tuple of tensors is a list of fixed length to the dispatcher, which looks for tensors in lists.
         if len(set(items)) > 1:
             raise _Unfit("a tuple of tensors of which some are optional: make all optional, or none")
         return _with(_list(items[0]), size=len(items))
@@ -202,6 +208,7 @@ def _plain(value: Any, type_: Type) -> Any:
 def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
     """Return the annotations of a function, with strings evaluated in its scope."""
     frame: types.FrameType | None = sys._getframe(1)
+    # The frame of the user's code: the functions between are tt's.
     while frame is not None and frame.f_globals.get("__name__", "").startswith("tt.core."):
         frame = frame.f_back
     try:
@@ -240,6 +247,7 @@ def infer_signature(
     changed = _changed(shown, mutates, parameters, hints)
     arguments = []
     for index, parameter in enumerate(parameters.values()):
+        # The schema has no `*args`: each argument has a position of its own.
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise ArgumentError(
                 shown,
@@ -280,6 +288,7 @@ def _changed(
     hints: Mapping[str, Any],
 ) -> tuple[str, ...]:
     if mutates == "unknown":
+        # "unknown" is PyTorch's word for: any tensor may change.
         return tuple(p for p in parameters if p in hints and _takes_tensors(hints[p]))
     names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
     for argument in names:

@@ -23,6 +23,7 @@ class RegistryAtOneMoment:
 
     def __init__(self, operator: Operator) -> None:
         self._name = operator.name
+        # A copy: kernels that are registered later are added to the registry's list.
         self._kernels = list(operator.registry.kernels.get(operator.name, ()))
 
     def __getattr__(self, name: str) -> Any:
@@ -50,6 +51,7 @@ class KernelFunction:
     def __init__(self, operator: Operator, device: str) -> None:
         self.name, self.device = operator.name, device
         self._backend = operator.registry.backend(device)
+        # An operator of its own, whose cached calls are resolved with these kernels.
         snapshot = make_operator(operator.definition, cast(Registry, RegistryAtOneMoment(operator)))
         self._overload = snapshot.overload()
 
@@ -67,6 +69,7 @@ class KernelFunction:
             The arguments: tensors, or the device's native arrays, as a kernel gets them.  With arrays the results are
             arrays, too.
         """
+        # Called from a kernel it gets arrays, and has to return arrays.
         native = [isinstance(value, self._backend.handle_type) for value in (*args, *kwargs.values())]
         result = self._overload(
             *map(self._tensor, args), **{name: self._tensor(value) for name, value in kwargs.items()}
@@ -117,5 +120,6 @@ def get_kernel(op: Any, dispatch_key: Any) -> KernelFunction:
     """
     operator = operator_of(op)
     key = dispatch_key.type if isinstance(dispatch_key, Device) else str(dispatch_key)
+    # PyTorch writes keys in capitals: "CPU", "CUDA".
     key = key.lower() if key.isupper() else key
     return KernelFunction(operator, key)

@@ -83,6 +83,7 @@ class Library:
                 f"Library: unknown kind {kind!r}{did_you_mean(str(kind), KINDS)}\n  there are: {', '.join(KINDS)}"
             )
         check_name(f"{ns}::name")
+        # One "DEF" for each namespace, as in PyTorch; fragments may be many.
         if kind == "DEF" and ns in _owners:
             raise DuplicateRegistrationError(
                 f"the library that defines {ns}", "this program", "this program", hint='kind "FRAGMENT"'
@@ -92,6 +93,7 @@ class Library:
         if kind == "DEF":
             _owners[ns] = self
             self._keep(
+                # Noted in the scope, so that a test that fails to destroy its library leaves no owner.
                 REGISTRY.scopes.note(
                     RegistrationHandle(lambda: _owners.pop(ns, None), f"the library that defines {ns}")
                 )
@@ -109,6 +111,7 @@ class Library:
 
     def destroy(self) -> None:
         """Undo everything, the last first.  Doing it twice does nothing."""
+        # The last first: kernels go before the operator that they belong to.
         while self._handles:
             self._handles.pop().remove()
 
@@ -278,12 +281,14 @@ def _implement(
         return parts.add_composite(operator, function)
     if key.lower() == "meta":
         return parts.add_fake(operator, function)
+    # PyTorch's keys of layers have no meaning here, and a kernel under such a name would never run.
     if key.lower().startswith(("autograd", "composite", "functorch", "autocast", "adinplace")):
         raise ArgumentError(
             "impl",
             f"unknown dispatch key {key!r}",
             hint="gradients: register_autograd; batching: register_vmap; in other operators: 'default'",
         )
+    # Written as PyTorch's key ("CPU") or as a device type.
     return parts.add_kernel(operator, key.lower() if key.isupper() else key, function, **options)
 
 
@@ -381,6 +386,7 @@ def _registration(
     operator = parts.operator_of(op)
 
     def register(function: Function) -> Function:
+        # One function, perhaps several handles: each device has its own.
         for handle in add(operator, function):
             _with(lib, handle)
             overload = operator.overload()

@@ -95,6 +95,7 @@ def together(handles: Sequence[RegistrationHandle]) -> RegistrationHandle:
     """Return one handle for several, which it removes in turn."""
 
     def remove() -> None:
+        # In reverse, since later ones may shadow earlier ones.
         for handle in reversed(handles):
             handle.remove()
 
@@ -126,6 +127,7 @@ def positional(function: Function, names: Sequence[str] | None = None) -> Functi
     if not keywords:
         return function
 
+    # `wraps` keeps the signature, by which the registry finds the names of parameters.
     @wraps(function)
     def call(*values: Any) -> Any:
         plain = [value for i, value in enumerate(values) if i not in keywords]
@@ -169,6 +171,7 @@ def check_parameters(
     keyword_only = {p.name for p in parameters if p.kind is kinds.KEYWORD_ONLY}
     by_place = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
     passed = [argument for argument in names if argument not in keyword_only]
+    # By position, arguments reach parameters in order; by keyword, only those of the same name.
     unreached = [*by_place[len(passed) :], *(p for p in parameters if p.name in keyword_only - {*names})]
     lacking = [p.name for p in unreached if all_of_them or p.default is p.empty]
     refused = passed[len(by_place) :] if not any(p.kind is kinds.VAR_POSITIONAL for p in parameters) else []
@@ -208,12 +211,14 @@ def add_kernel(
 ) -> RegistrationHandle:
     """Add a kernel for a device type: a function over its native arrays."""
     table = KernelTable(device=device, layout=layout)
+    # By the schema, so that a kernel of an operator that changes its arguments need not say so.
     form = form or ("inplace" if operator.mutates else "functional")
     table.kernel(
         operator.name,
         checked_kernel(operator, positional(function), new_values=form == "functional"),
         dtypes=dtypes,
         form=form,
+        # A custom kernel knows its dtypes: nothing is cast to float32 behind its back.
         half="native",
         override=override,
     )
@@ -253,8 +258,10 @@ def add_fake(operator: Operator, function: Function) -> RegistrationHandle:
         operator.name,
         _on_tensors(operator.name, positional(function, _names(operator))),
         form="inplace" if operator.mutates else "functional",
+        # By the schema's arguments, since a fake may be written with other names.
         takes=_names(operator),
         half="native",
+        # A second fake shadows the first, as while a notebook is edited.
         override=True,
     )
     return named(REGISTRY.add(table), f"fake of {operator.name}")
@@ -266,6 +273,7 @@ def _on_tensors(name: str, function: Function) -> Function:
     def tensor(value: Any) -> Any:
         if isinstance(value, list | tuple):
             return [tensor(item) for item in value]
+        # Only handles of meta tensors have an extent; numbers and texts pass.
         if not hasattr(value, "extent"):
             return value
         return wrap(value, REGISTRY.backend("meta").spec(value.dtype))
@@ -311,6 +319,7 @@ def add_shape(operator: Operator, rule: str | Function) -> RegistrationHandle:
 class _Backward:
     """The gradient of one operator, for the layer that takes gradients."""
 
+    # A program may replace the formula of a plugin.
     override = True
 
     def __init__(self, op: str, formula: Any) -> None:
@@ -401,6 +410,7 @@ def _check_gradients_taken(operator: Operator, function: Function) -> None:
             hint="give a backward that takes a context: op.register_autograd(backward, setup_context=...)",
         )
     several = len(with_gradient) > 1 or any(r.type.list for r in with_gradient)
+    # The name of the first parameter says whether it takes one gradient or the list.
     if several and next(iter(inspect.signature(function).parameters), "") != "gs":
         raise ArgumentError(
             operator.name,

@@ -64,6 +64,7 @@ def checked_composite(operator: Operator, function: Callable[..., Any]) -> Calla
     KernelContractError
         By the returned function: when the results are not those of the signature, or share memory.
     """
+    # tt's own composites may return views and arguments: their schemas say so.
     if operator.definition.signature.namespace == "tt":
         return function
     name, returns = operator.name, operator.definition.signature.returns
@@ -82,9 +83,11 @@ def checked_composite(operator: Operator, function: Callable[..., Any]) -> Calla
             return None
         elif isinstance(result, list | tuple) and len(result) == len(returns):
             results = [_fitting(operator, of, value) for of, value in zip(returns, result, strict=True)]
+            # A named tuple is rebuilt by its class.
             result = type(result)(results) if type(result) in (list, tuple) else type(result)(*results)
         else:
             raise _wrong(operator, result)
+        # A result that the schema declares as an argument may be one.
         _refuse_aliases(
             name, [value for value, of in zip(results, returns, strict=True) if not of.alias], args
         )
@@ -137,6 +140,7 @@ def _refuse_aliases(name: str, results: Iterable[Any], args: Iterable[Any]) -> N
     for result in tensors_in(results):
         if any(result is other or shares_memory(result, other) for other in known):
             raise _alias(name)
+        # Results are compared with each other, too.
         known.append(result)
 
 
@@ -198,4 +202,5 @@ def _arrays_in(values: Iterable[Any]) -> Iterator[Any]:
 def _is_alias(one: Any, other: Any) -> bool:
     if one is other:
         return True
+    # Bounds only, which is cheap; a false alarm needs interleaved views of one memory.
     return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.may_share_memory(one, other)

@@ -54,6 +54,7 @@ def _accelerator(device: Device | str | int | None = None) -> tuple[DeviceInterf
     accelerator = current_accelerator()
     if accelerator is None:
         raise DeviceError("no accelerator is installed: no plugin provides one\n  see: tt plugins list")
+    # A number is an index of the accelerator, whatever the default device is.
     if isinstance(device, int) and not isinstance(device, bool):
         requested = Device(accelerator.type, device)
     else:

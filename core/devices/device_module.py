@@ -54,6 +54,7 @@ class DeviceModule(ModuleType):
         super().__init__(f"tt.{device_type}", f"The functions of the device type {device_type!r}.")
         self.device_type = device_type
         about = {"device_type": device_type, "__module__": self.__name__}
+        # Classes of this module, so that `isinstance(s, tt.cuda.Stream)` tells device types apart.
         self.Stream: type[Stream] = type("Stream", (Stream,), {"__doc__": Stream.__doc__, **about})
         self.Event: type[Event] = type("Event", (_LooseEvent,), {"__doc__": Event.__doc__, **about})
 
@@ -101,6 +102,7 @@ class DeviceModule(ModuleType):
 
     def device(self, device: Place) -> contextlib.AbstractContextManager[None]:
         """Make a device the current one inside a `with` block; None or a negative index changes nothing."""
+        # A negative index means "no device", as `torch.cuda.device(-1)`.
         if device is None or (isinstance(device, int) and device < 0):
             return contextlib.nullcontext()
         resolved = self._place(device)
@@ -166,6 +168,7 @@ class DeviceModule(ModuleType):
         """Make a stream the current one, and its device too, inside a `with` block; None changes nothing."""
         if stream is None:
             return contextlib.nullcontext()
+        # With one device there is no guard to enter, and the stream alone is enough.
         guard = self._usable().guard(self._place(stream.device))
         return together(guard, stream) if isinstance(guard, Block) else stream
 
@@ -173,6 +176,7 @@ class DeviceModule(ModuleType):
 
     def memory_stats(self, device: Place = None) -> dict[str, int]:
         """Return statistics of memory under PyTorch's names; empty where the device keeps none, or was not used."""
+        # Asking for statistics must not initialise the device.
         if not self.is_initialized():
             return {}
         return dict(sorted(self._usable().memory_stats(self._place(device)).items()))
@@ -296,6 +300,7 @@ class DeviceModule(ModuleType):
 
     def get_rng_state_all(self) -> list[Tensor]:
         """Return the state of the generator, once for each device: the devices of a type share one."""
+        # PyTorch has one state for each device; here they are equal.
         return [self.get_rng_state() for _ in range(self.device_count())]
 
     def set_rng_state_all(self, new_states: Iterable[Tensor]) -> None:
@@ -358,4 +363,5 @@ def get_device_module(device: Device | str | None = None) -> Any:
     module = REGISTRY.backend(resolved.type).module
     if module is not None:
         return module_named(module)
+    # `setdefault`: classes of a module are compared by identity, so that there must be one.
     return _MADE.setdefault(resolved.type, DeviceModule(resolved.type))

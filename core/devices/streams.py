@@ -144,6 +144,7 @@ class Stream(Block):
         self._backend.set_stream(before, self.device)
 
     def __eq__(self, other: object) -> bool:
+        # By the native stream: objects for the same one are made at each `current_stream()`.
         return isinstance(other, Stream) and (self.device, self.stream_id) == (other.device, other.stream_id)
 
     def __hash__(self) -> int:
@@ -230,6 +231,7 @@ class Event:
             and stream.device != self.device
             and stream.device.type == self.device.type
         ):
+            # Native events belong to a device, so that another device needs another one.
             self.device = stream.device
             self.native = self._new()
         self._settled = True
@@ -277,6 +279,7 @@ class Event:
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let further work of a stream, by default the device's current one, begin when the event is reached."""
+        # Waiting for an event that was never recorded does nothing, as in PyTorch.
         if self._recorded:
             self._stream(stream, same=False).wait(self.native)
 

@@ -18,6 +18,7 @@ class TTError(Exception):
 
     def __init__(self, *args: Any) -> None:
         if args and isinstance(args[0], str):
+            # Messages name the function as the user called it, by an alias perhaps.
             args = (as_called(args[0]), *args[1:])
         super().__init__(*args)
 

@@ -33,6 +33,7 @@ def nearest(word: str, candidates: Iterable[str], *, count: int = 3) -> list[str
     meant = OTHER_WORDS.get(word.lower())
     if meant in known:
         return [meant]
+    # Above 0.6, the default, which suggests words that merely share letters.
     matches = difflib.get_close_matches(word, known, n=count, cutoff=0.7)
     # A short word with one wrong letter is less alike than that.
     return matches or [other for other in known if _one_letter_apart(word, other)][:count]

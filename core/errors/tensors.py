@@ -42,6 +42,7 @@ class BroadcastError(ShapeError):
 
     def __init__(self, op: str, left: Sequence[int], right: Sequence[int], dim: int) -> None:
         self.op, self.left, self.right, self.dim = op, tuple(left), tuple(right), dim
+        # From the end, since shapes broadcast from their last dimensions.
         from_end = dim - max(len(left), len(right))
         size_left, size_right = left[from_end], right[from_end]
         super().__init__(

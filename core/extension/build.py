@@ -111,6 +111,7 @@ class BuildPlan:
             # A library of the user's has nothing of Python in it and serves every version.
             sys.implementation.cache_tag if self.python else "",
         ]
+        # Half of the digest is enough to tell builds apart, and keeps file names short.
         return digest(json.dumps(parts).encode())[:32]
 
 
@@ -169,6 +170,7 @@ def _compile(
         compiled, listed = source.with_suffix(".o"), source.with_suffix(".d")
         command = [
             *compilers[unit.language].command, *_COMMON, *_FLAGS[unit.language], f"-I{INCLUDE}",
+            # -iquote: includes in quotes are looked for beside the user's file, as if it were compiled itself.
             *(["-iquote", unit.folder] if unit.folder else []), *(f"-I{path}" for path in plan.include_paths),
             *plan.cflags, "-MMD", "-MF", str(listed), "-c", str(source), "-o", str(compiled),
         ]  # fmt: skip
@@ -180,6 +182,7 @@ def _compile(
         objects.append(str(compiled))
         dependencies.update(_dependencies(listed, scratch))
     library = scratch / "library.so"
+    # The C++ linker brings its standard library; it links C, too.
     linker = compilers.get("c++") or compilers["c"]
     command = [*linker.command, "-shared", "-o", str(library), *objects, *_link_flags(plan), *plan.ldflags]
     command += ["-lm"]  # last: linkers search a library for symbols of earlier arguments
@@ -213,6 +216,7 @@ def _link_flags(plan: BuildPlan) -> list[str]:
 def _run(command: list[str], name: str, verbose: bool) -> subprocess.CompletedProcess[str]:
     _say(verbose, f"{name}: {shlex.join(command)}")
     try:
+        # In English, since messages are parsed; without input, since a compiler that reads it would wait for ever.
         done = subprocess.run(
             command,
             capture_output=True,
@@ -234,10 +238,12 @@ def _dependencies(listed: Path, scratch: Path) -> dict[str, str]:
         text = listed.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return {}
+    # Make's rules escape spaces and dollars, and continue lines by a backslash.
     words = re.findall(r"(?:\\.|[^\s\\])+", text.replace("\\\n", " ").partition(":")[2])
     digests = {}
     for word in words:
         path = Path(os.path.abspath(re.sub(r"\\(.)", r"\1", word).replace("$$", "$")))
+        # tt's own headers count by `_interface`, and the scratch folder is gone after the build.
         if not path.is_relative_to(scratch) and not path.is_relative_to(INCLUDE):
             digests[str(path)] = digest(path.read_bytes())
     return digests

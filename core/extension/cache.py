@@ -80,8 +80,10 @@ class Store:
             return None
         try:
             library = self.folder / str(manifest["library"])
+            # A damaged or foreign library must not be loaded: it would run.
             if digest(library.read_bytes()) != manifest["digest"]:
                 return None
+            # Headers may have changed since; the key does not cover them.
             for path, expected in manifest["dependencies"].items():
                 if digest(Path(path).read_bytes()) != expected:
                     return None
@@ -108,8 +110,10 @@ class Store:
             When the folder cannot be written to.
         """
         with self._writing():
+            # For this user alone: whoever can write there can run code in this process.
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with _locked(self.folder):
+                # With the lock held there is no other builder, so a partial file is one of a killed process.
                 for left in self.folder.glob(f".*{_PARTIAL}"):
                     left.unlink(missing_ok=True)
                 yield
@@ -134,14 +138,17 @@ class Store:
         content = library.read_bytes()
         checksum = digest(content)
         before = self._manifest(key)
+        # Named by its content: a library that a process has loaded is never overwritten.
         target = self.folder / f"{self.name}-{checksum[:16]}.so"
         manifest = {
             "library": target.name, "digest": checksum, "dependencies": dict(dependencies), "command": command
         }  # fmt: skip
         with self._writing():
+            # The library before its manifest: readers follow the manifest.
             self._write(target, content)
             self._write(self.folder / f"{key}.json", json.dumps(manifest, indent=1).encode())
         old = str(before.get("library")) if before is not None else target.name
+        # Only a plain name in this folder: a manifest could be forged.
         if old != target.name and Path(old).name == old and old.endswith(".so"):
             (self.folder / old).unlink(missing_ok=True)
         return target

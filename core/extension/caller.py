@@ -49,6 +49,7 @@ def make_caller(entry: int, specification: Specification) -> Callable[..., Any]:
     native, _ = load_native()
     if native is None:
         return CtypesCaller(entry, specification)
+    # An empty dtype stands for any.
     parameters = tuple(
         (_KINDS.index(p.kind), CODES.get(p.dtype, -1), p.writes, p.optional) for p in specification.parameters
     )
@@ -76,11 +77,13 @@ def make_caller(entry: int, specification: Specification) -> Callable[..., Any]:
 @lru_cache(maxsize=1)
 def load_native() -> tuple[ModuleType | None, str]:
     """Return the module that calls entries, compiling it at first use, and else why there is none."""
+    # Without the header there is nothing to try, and the compiler's error would say less.
     header = Path(sysconfig.get_path("include")) / "Python.h"
     if not header.is_file():
         return None, f"{header} is missing (a package python3-dev or python3-devel has it)"
     source = Path(__file__).with_name("caller.c")
     text = source.read_text(encoding="utf-8")
+    # The second folder has `pyconfig.h` where a system splits the headers.
     folders = dict.fromkeys((sysconfig.get_path("include"), sysconfig.get_path("platinclude")))
     plan = BuildPlan(_NAME, [Unit("c", text)], include_paths=list(folders), python=True)
     try:
@@ -190,6 +193,7 @@ class CtypesCaller:
         operands = [plain]
         for parameter, value in zip(specification.taken, args, strict=True):
             array = np.asarray(value, NUMPY_DTYPES[CODES[parameter.dtype]])
+            # Contiguous copies: a call with one stride needs neighbours.
             operands.append(np.ascontiguousarray(np.broadcast_to(array, shape)))
         call = _Call()
         call.data = (ctypes.c_void_p * len(operands))(*(o.ctypes.data for o in operands))
@@ -247,6 +251,7 @@ class CtypesCaller:
             slot.complex_parts[:] = (number.real, number.imag)
         elif parameter.dtype.startswith("float"):
             slot.floating = float(value)
+        # Unsigned integers beyond int64 travel as the same 64 bits.
         else:
             slot.integer = int(value) & 0xFFFFFFFFFFFFFFFF
 
@@ -261,6 +266,7 @@ class CtypesCaller:
 
     def _taken(self, slot: Any, made: list[_Described]) -> Any:
         address = ctypes.cast(slot.tensor, ctypes.c_void_p).value
+        # By address: the struct is one of those that `empty` handed out.
         for one in made:
             if one.address == address:
                 return one.array

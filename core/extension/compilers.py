@@ -62,6 +62,7 @@ class Compiler:
     def identity(self) -> list[str]:
         """Return everything that determines its result, besides the source and the options."""
         settings = [f"{name}={os.environ[name]}" for name in _READ_BY_COMPILERS if name in os.environ]
+        # Symbolic links such as `cc` may point to another compiler after an update.
         path = os.path.realpath(shutil.which(self.command[0]) or self.command[0])
         return [
             self.language,
@@ -108,11 +109,13 @@ def find_compiler(language: Language, environ: Mapping[str, str] | None = None) 
 def _candidates(language: Language, named: str) -> list[tuple[str, str]]:
     if named:
         return [(f"${VARIABLES[language]}", named)]
+    # The compiler that built Python fits its headers and libraries.
     own = sysconfig.get_config_var(VARIABLES[language])
     candidates = [("Python's own", str(own))] if own else []
     return candidates + [("search path", name) for name in COMMANDS[language]]
 
 
+# Asking a compiler for its version takes as long as a small build.
 @lru_cache(maxsize=16)
 def _ask(command: tuple[str, ...], path: str) -> tuple[str, str]:
     """Return a compiler's version text, and the reason why it cannot be used, or ""."""

@@ -77,6 +77,7 @@ def _statements(tokens: list[Token]) -> Iterator[tuple[list[Token], bool]]:
                 at += 1  # its content is at the top level, too
             else:
                 at = _after(tokens, at)
+                # A brace after "=" is an initialiser and no body.
                 yield statement, "=" not in words
             statement = []
         elif text in ";}":
@@ -100,6 +101,7 @@ def _after(tokens: list[Token], at: int) -> int:
         depth += (text == opening) - (text == closing)
         if depth == 0:
             return position + 1
+    # Unbalanced source is left to the compiler, which explains it better.
     return len(tokens)
 
 
@@ -127,11 +129,13 @@ def _struct_result(tokens: list[Token], defined: bool, source: str, file: str) -
 def _named(tokens: list[Token], template: str, defined: bool, source: str, file: str) -> Function | None:
     words = [token.text for token in tokens]
     at = words.index("(")
+    # "=" before the parenthesis: a variable with an initialiser.
     if at == 0 or not _IDENTIFIER.fullmatch(words[at - 1]) or "=" in words[:at] or template == "?":
         return None
     end = _after(tokens, at)
     result = read_type(words[: at - 1], template)
     parameters = _parameters(words[at + 1 : end - 1], template)
+    # Extensions cannot say to whom memory behind a returned pointer would belong.
     if (
         result is None
         or parameters is None
@@ -202,6 +206,7 @@ def _parameters(words: list[str], template: str) -> tuple[Parameter, ...] | None
 
 
 def _parameter(words: list[str], template: str, number: int) -> Parameter | None:
+    # A default argument of C++ is no part of the type.
     if "=" in words:
         words = words[: words.index("=")]
     array = "[" in words
@@ -209,6 +214,7 @@ def _parameter(words: list[str], template: str, number: int) -> Parameter | None
         words = words[: words.index("[")]
     name = f"arg{number}"
     type_: CType | None = None
+    # The last word is the name, unless the type would be none without it: `unsigned int`.
     if len(words) > 1 and _IDENTIFIER.fullmatch(words[-1]) and words[-1] not in TYPE_WORDS:
         type_ = read_type([*words[:-1], *(["*"] if array else [])], template)
         name = words[-1] if type_ is not None else name

@@ -92,6 +92,7 @@ class DeviceFunction:
         shared_mem : int
             Bytes of shared memory for each block.
         """
+        # Compiled at the first launch: importing a program must not start the device.
         if self._launch is None:
             self._launch = _compiler_of(self._source, "compile_launched")(self._source, self._function)
         self._launch(tuple(grid), tuple(block), tuple(args), shared_mem)
@@ -142,6 +143,7 @@ def device_kernels(
                 "the function differs between the sources",
                 signatures=[str(operator.overloads[0]), str(function)],
             )
+        # A template is compiled for each dtype, a plain function once.
         for dtype in operator.dtypes if function.template else ("",):
             instance = Instance(function, dtype, "")
             served = (instance.dtype_of(function.parameters[0].type),)

@@ -83,6 +83,7 @@ def read_output(
     """
     diagnostics: list[Diagnostic] = []
     pending: list[Diagnostic] = []
+    # "required from here" precedes the error in a template, and follows it in the report.
     for line in output.splitlines():
         required = _REQUIRED.match(line)
         if required is not None:
@@ -96,6 +97,7 @@ def read_output(
         if problem in diagnostics:  # a template for another dtype, or another call in generated code
             continue
         diagnostics.append(problem)
+        # Only positions in the user's files help.
         diagnostics += [d for d in pending if d.file in sources or (names and d.file in names.values())]
         pending.clear()
     return diagnostics
@@ -150,6 +152,7 @@ def compile_error(
     """Return the error of a compiler that failed: its errors, each with the notes that follow it."""
     kept: list[Diagnostic] = []
     for problem in problems:
+        # Notes belong to the error before them; those of warnings are left out.
         if problem.kind == "error" or (problem.kind == "note" and kept):
             kept.append(problem)
     count = sum(problem.kind == "error" for problem in kept)

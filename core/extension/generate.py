@@ -59,6 +59,7 @@ def c_type(dtype: str, language: Language) -> str:
 
 def line_directive(line: int, file: str) -> str:
     """Return the directive that names the next line."""
+    # Paths of Windows have backslashes, which are escapes within the quotes.
     return f'#line {line} "{file}"'.replace("\\", "\\\\")
 
 
@@ -85,6 +86,7 @@ def _entry(symbol: str, body: list[str], language: Language) -> list[str]:
     ]  # fmt: skip
     return [
         f'__attribute__((visibility("default"))) int {symbol}(tt_call *call) {{',
+        # Entries may call each other: the present call is put back at the end.
         "tt_call *before = tt_current_call;",
         "tt_current_call = call;",
         *guarded,
@@ -116,11 +118,13 @@ def _elementwise(instance: Instance, language: Language) -> list[str]:
     for i, name in enumerate(types):
         const = "const " if i else ""
         lines += [f"char *p{i} = call->data[{i}]; const int64_t s{i} = call->strides[{i}];"]
+        # The promise that nothing overlaps lets the compiler vectorise; the caller makes the result's memory.
         lines += [f"{const}{name} *__restrict q{i} = ({const}{name} *)p{i};"]
     cases = [frozenset(range(count))]
     if count == 3:
         cases += [frozenset({0, 1}), frozenset({0, 2})]  # the other operand is one number
     for moving in cases:
+        # Within each case the strides are constants, which a vectoriser needs.
         test = " && ".join(
             f"s{i} == {f'(int64_t)sizeof({t})' if i in moving else '0'}" for i, t in enumerate(types)
         )
@@ -154,6 +158,7 @@ def _over_tensors(instance: Instance, language: Language) -> list[str]:
     if result.kind == "tensor":
         return [f"call->result.tensor = (tt_tensor *){called};"]
     if dtype in COMPLEX:
+        # By its parts: C and C++ lay complex numbers out alike, and spell the type differently.
         part = f"(({COMPLEX[dtype]} *)&value)"
         return [
             f"{c_type(dtype, language)} value = {called};",
@@ -178,6 +183,7 @@ def _argument(instance: Instance, type_: CType, at: int, language: Language) -> 
             if template
             else type_.spelling
         )
+        # An optional tensor that is missing arrives as NULL.
         return f"({spelling})({value}.tensor == NULL ? NULL : {value}.tensor->data)"
     if dtype in COMPLEX:
         real, imag = (f"({COMPLEX[dtype]}){value}.complex_parts[{k}]" for k in (0, 1))

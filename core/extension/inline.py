@@ -131,6 +131,7 @@ def load_inline(
     }
     sources = [ExtensionSource(file, language, text) for file, (language, text) in texts.items()]
     device = None
+    # `with_cuda=False` leaves CUDA sources out, as in PyTorch.
     if cuda_sources is not None and with_cuda is not False:
         contents = {
             f"{name}:cuda_sources[{i}]": text for i, text in enumerate(_listed("cuda_sources", cuda_sources))
@@ -213,6 +214,7 @@ def load(
     for file in files:
         shown, path = os.fspath(file), Path(file).absolute()
         try:
+            # Source of any encoding passes: the compiler decides what it means.
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
         except OSError as error:
             raise ArgumentError("load", f"the source {shown} cannot be read: {error.strerror}") from error
@@ -255,4 +257,5 @@ def _dtype_names(dtypes: Sequence[Any] | None) -> tuple[str, ...] | None:
 
 def _caller() -> str:
     """Return the module that called `load` or `load_inline`."""
+    # Two frames up: `load` or `load_inline`, and who called it.
     return str(sys._getframe(2).f_globals.get("__name__", ""))

@@ -75,10 +75,12 @@ class Loading:
                 "load_inline", f"the name of an extension is an identifier, not {self.name!r}"
             )
         if self.device is not None:
+            # Before anything is compiled, so that a missing device is reported at once.
             self.device.require()
         self.declared = by_name([f for s in self.sources for f in find_functions(s.text, s.file)])
         on_device = by_name(self.device.functions) if self.device is not None else {}
         docs = self._wanted(on_device)
+        # A function that is launched by hand is no operator, unless another source has it, too.
         operators = {one: self._operator(one, on_device, doc) for one, doc in docs.items() if not _launched(
             on_device.get(one, ())) or one in self.declared}  # fmt: skip
         on_devices = {
@@ -94,6 +96,7 @@ class Loading:
             for one in docs:
                 if one not in operators:
                     extension.launched[one] = DeviceFunction(self.device, on_device[one][0])
+        # Only when everything has compiled: a mistake in a cell leaves the earlier extension in place.
         self._replace_earlier(loaded_by)
         try:
             for one, operator in operators.items():
@@ -120,6 +123,7 @@ class Loading:
         if self.functions is None:
             declared = {
                 name: "" for name, all_of in known.items()
+                # A static function is the source's own, and a mere declaration may be another library's.
                 if any(f.defined and not f.static for f in all_of)
             }  # fmt: skip
             if not declared:
@@ -207,8 +211,10 @@ class Loading:
         units: list[Unit] = []
         for files in self._grouped():
             language = files[0].language
+            # Each unit holds the entries of its own functions: static ones are visible there only.
             here = [i for i in instances if i.function.file in {s.file for s in files}]
             folder = files[0].path.parent if files[0].path is not None else None
+            # The runtime is defined once in a library, in its first unit.
             text = self._text(files, language) + _runtime(first=not units) + wrappers(here, language)
             units.append(Unit(language, text, str(folder or "")))
         return BuildPlan(
@@ -226,6 +232,7 @@ class Loading:
         """Return the compilation units: texts of one language together, and each file separately."""
         groups: dict[str, list[ExtensionSource]] = {}
         for source in self.sources:
+            # Files are units of their own, as for any compiler; texts of one language see each other.
             groups.setdefault(source.language if source.path is None else source.file, []).append(source)
         return list(groups.values())
 

@@ -79,6 +79,7 @@ class Operator:
             raise UnknownNameError("rule for the dtype of results", result, words)
         if first.elementwise and not first.parameters:
             raise ArgumentError(name, f"{first} takes no numbers, so it cannot be lifted over elements")
+        # Overloads of one name serve other dtypes of the same operator.
         for other in overloads[1:]:
             if [p.type.kind for p in other.parameters] != [p.type.kind for p in first.parameters]:
                 raise ArgumentError(
@@ -112,6 +113,7 @@ class Operator:
                 self._refuse(
                     f"the argument '{argument}' of the schema cannot be passed as {parameter.type.spelling}"
                 )
+            # `const` in C and `(a!)` in the schema say the same, and must agree.
             writes, says = _writes(parameter.type), argument.alias is not None and argument.alias.write
             if writes and not says:
                 self._refuse(
@@ -222,6 +224,7 @@ def _signature(name: str, function: Function) -> str:
         if type_.kind == "results":
             continue
         if function.elementwise:
+            # The first argument is a tensor, since an operator of numbers alone has no device.
             word = "Tensor|Scalar" if arguments else "Tensor"
         elif type_.kind in ("tensor", "pointer"):
             word = f"Tensor(a{sets}!)" if _writes(type_) else "Tensor"
@@ -332,6 +335,7 @@ def define(operator: Operator, kernels: Sequence[InlineKernel]) -> CustomOp:
 def add_kernel(operator: Operator, kernel: InlineKernel) -> RegistrationHandle:
     """Register one kernel of an operator."""
     table = KernelTable(device=kernel.device)
+    # An operator that changes its arguments has kernels that do so in place.
     changes = any(_writes(p.type) for p in operator.given)
     table.kernel(
         operator.name,
@@ -339,6 +343,7 @@ def add_kernel(operator: Operator, kernel: InlineKernel) -> RegistrationHandle:
         dtypes=kernel.dtypes,
         form="inplace" if changes else "functional",
         takes=[a.name for a in operator.signature.arguments],
+        # Elementwise code for float32 serves half precision by a cast; other functions see dtypes as they are.
         half="float32" if operator.overloads[0].elementwise else "native",
     )
     handle = REGISTRY.add(table)
@@ -351,6 +356,7 @@ def by_name(functions: Sequence[Function]) -> Mapping[str, list[Function]]:
     groups: dict[str, list[Function]] = {}
     for function in functions:
         others = groups.setdefault(function.name, [])
+        # Declarations and definitions repeat each other: one function for the same types.
         types = [p.type.dtype + p.type.kind for p in function.parameters]
         same = [f for f in others if [p.type.dtype + p.type.kind for p in f.parameters] == types]
         if not same:

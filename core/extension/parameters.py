@@ -94,9 +94,11 @@ class Specification:
                 f"it takes {len(self.taken)} arguments, and got {len(args)}",
                 signatures=[str(self)],
             )
+        # Copies are made only for arrays that C cannot read; all else is refused.
         mended = [self._check(p, value) for p, value in zip(self.taken, args, strict=True)]
         if self.elementwise:
             broadcast(self.name, *(value.shape for value in args if isinstance(value, np.ndarray)))
+        # Nothing was mended, so calling again would come back here for ever.
         if all(new is old for new, old in zip(mended, args, strict=True)):
             raise ArgumentError(self.name, "its arguments cannot be passed to C", signatures=[str(self)])
         return again(*mended)
@@ -136,6 +138,7 @@ class Specification:
         return value
 
     def _check_array(self, parameter: Passed, value: np.ndarray[Any, Any]) -> Any:
+        # The byte order may be mended by a copy; the dtype may not.
         if parameter.dtype and value.dtype.newbyteorder("=") != NUMPY_DTYPES[CODES[parameter.dtype]]:
             raise DtypeError(
                 f"{self.name}(): argument {parameter.name!r} must be {parameter.dtype}, not {value.dtype}\n"
@@ -194,6 +197,7 @@ def make_like(shape: tuple[int, ...], dtype: Any, args: Sequence[Any]) -> np.nda
     """Return a new array for an elementwise result, in the order of dimensions that the operands share."""
     operands: list[Any] = [_Operand(value) for value in args if isinstance(value, np.ndarray)]
     strides = dense_strides(shape, operands, scalars=len(operands) < len(args))
+    # The usual result is row-major, which `np.empty` makes at once.
     if 0 in shape or strides == contiguous_strides(shape):
         return np.empty(shape, dtype)
     memory = np.empty(math.prod(shape), dtype)

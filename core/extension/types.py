@@ -142,8 +142,10 @@ def read_type(words: list[str], template: str = "") -> CType | None:
     const = "const" in words
     stars, reference = words.count("*"), "&" in words
     kept = [w for w in words if w not in _IGNORED and w not in ("*", "&")]
+    # `std::` may be written or not, as the source says.
     while kept[:2] == ["std", "::"]:
         kept = kept[2:]
+    # The table has such types without spaces.
     base = "".join(kept) if "<" in kept else " ".join(kept)
     if base == "void":
         return CType("void", spelling=spelling) if not stars else None
@@ -156,6 +158,7 @@ def read_type(words: list[str], template: str = "") -> CType | None:
     if base == "char" and stars == 1 and const:
         return CType("text", const=True, spelling=spelling)
     dtype = base if template and base == template else DTYPE_OF.get(base)
+    # A plain reference could be written to, and there is no tensor to write into.
     if dtype is None or stars > 1 or (reference and not (const and not stars)):
         return None
     return CType("pointer" if stars else "number", dtype, const=const, spelling=spelling)

@@ -20,6 +20,7 @@ def commands_of(plugins: Iterable[Plugin], preferences: Preferences) -> dict[str
         if plugin.state not in ("loaded", "active"):
             continue
         try:
+            # Inside of the plugin's isolation, since the hook is code of the plugin.
             with PLUGIN_CODE.of(plugin):
                 commands = dict(plugin.manager.hook.tt_commands() or {})
         except BROKEN as error:
@@ -32,6 +33,7 @@ def commands_of(plugins: Iterable[Plugin], preferences: Preferences) -> dict[str
     for name, offers in brought.items():
         for plugin, _ in offers:
             claims.add(plugin, [("command", name)])
+        # The same rules as for other names: two plugins with one command have none, unless a preference says which.
         owner = claims.owner(("command", name))
         owners[name] = claims.conflict(("command", name)) if owner is None else dict(offers)[owner]
     return owners

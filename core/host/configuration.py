@@ -51,6 +51,7 @@ def parse_preference(text: str) -> tuple[PreferenceRule, ...]:
     """
     rules = []
     for part in filter(None, (piece.strip() for piece in text.split(";"))):
+        # From the right: operators may be patterns, but names of plugins hold no "=".
         selector, separator, plugins = part.rpartition("=")
         names = tuple(name.strip() for name in plugins.split(",") if name.strip())
         if not names or (separator and not selector.strip()):
@@ -79,6 +80,7 @@ def _rule(selector: str, plugins: tuple[str, ...], where: str) -> PreferenceRule
 
 def _narrowest_first(rules: Iterable[PreferenceRule]) -> tuple[PreferenceRule, ...]:
     """Order the rules of one place: those of some operators before those of a device, then the rest."""
+    # Python's sort is stable, so that rules of one width stay in the order in which they are written.
     return tuple(sorted(rules, key=lambda rule: (rule.ops == OTHERS, rule.device == OTHERS)))
 
 
@@ -94,6 +96,7 @@ def configuration_file(environ: Mapping[str, str]) -> str | None:
         When TT_CONFIG names a file that is not there.
     """
     named = environ.get("TT_CONFIG")
+    # An empty TT_CONFIG means no file, which is different from no TT_CONFIG.
     if named is not None:
         if named and not os.path.isfile(named):
             raise ConfigurationError(
@@ -122,6 +125,7 @@ def _read(where: str) -> tuple[PreferenceRule, ...]:
         raise ConfigurationError(where, f"{type(error).__name__}: {error}") from error
     if os.path.basename(where) == "pyproject.toml":
         content, where = content.get("tool", {}).get("tt", {}), f"{where} [tool.tt]"
+    # A misspelt key would otherwise be a preference without effect.
     for key in content:
         if key not in KEYS:
             raise ConfigurationError(

@@ -50,6 +50,7 @@ def _for_this_version(entries: list[EntryPoint]) -> list[EntryPoint]:
         return (entry.dist.name if entry.dist is not None else entry.value, entry.name)
 
     kept: dict[tuple[str, str], EntryPoint] = {}
+    # Entries for this version come first, so that `setdefault` keeps them.
     for entry in sorted(entries, key=_fitness):
         kept.setdefault(who(entry), entry)
     return list(kept.values())
@@ -57,6 +58,7 @@ def _for_this_version(entries: list[EntryPoint]) -> list[EntryPoint]:
 
 def _fitness(entry: EntryPoint) -> int:
     version = major_version(entry.group)
+    # This version, then no version, then others, which are kept for the message that they do not fit.
     return 1 if version is None else 0 if int(version) == MAJOR else 2
 
 
@@ -77,6 +79,7 @@ def _block(plugins: list[Plugin], environ: Mapping[str, str]) -> None:
         for name in listed:
             named = named_plugins(plugins, name)
             if not named:
+                # A misspelt name in the variable would otherwise block all plugins, or none.
                 raise UnknownNameError(
                     "plugin",
                     name,
@@ -102,6 +105,7 @@ def namesakes(plugins: Iterable[Plugin], plugin: Plugin, preferred: Callable[[Pl
         Unless it is the only one whose distribution is preferred.
     """
     same = [p for p in plugins if p.name == plugin.name and p.state != "blocked"]
+    # tt's own keep their names, whatever else is installed.
     if len(same) == 1 or plugin.own:
         return
     own = [p for p in same if p.own]

@@ -45,6 +45,7 @@ def installed() -> Iterable[EntryPoint]:
     # Of two installations of a distribution, the one that comes first on the path is imported.
     first: dict[str, Any] = {}
     for entry in entries:
+        # Names of distributions are compared as PEP 503 normalises them.
         words = entry.dist.name.lower().replace("_", "-").replace(".", "-").split("-")
         first.setdefault("-".join(filter(None, words)), entry.dist)
     first_ones = {id(distribution) for distribution in first.values()}
@@ -85,6 +86,7 @@ class FolderEntryPoint(NamedTuple):
 
     def load(self) -> Any:
         """Import the module and return it, or the attribute that is named after a colon."""
+        # Extras stand in brackets behind the target; nobody uses them.
         target = self.value.partition("[")[0].strip()
         module, separator, attribute = (part.strip() for part in target.partition(":"))
         return object_named(f"{module}:{attribute}") if separator else module_named(module)
@@ -109,9 +111,11 @@ def found_in_folders(
     >>> found is None or "cpu" in [entry.name for entry in found]
     True
     """
+    # Another finder may know of distributions that no folder shows.
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return None
     entries: list[FolderEntryPoint] = []
+    # Each folder once: a path that occurs twice would bring its plugins twice.
     for folder in dict.fromkeys(sys.path if path is None else path):
         try:
             names = os.listdir(folder or ".")
@@ -119,6 +123,7 @@ def found_in_folders(
             return None  # an archive
         except OSError:
             continue
+        # An egg has its metadata inside, in another form.
         if folder.lower().endswith(".egg"):
             return None
         for name in names:
@@ -146,6 +151,7 @@ def _entries(folder: str, metadata: str, wanted: Callable[[str], Any]) -> list[F
         if not line.strip():
             break  # the description follows
         field, _, value = line.partition(":")
+        # The first field of a name counts, as in `importlib.metadata`.
         facts.setdefault(field.strip().lower(), value.strip())
     package = FolderDistribution(facts.get("name", ""), facts.get("version", ""))
     return [FolderEntryPoint(*pair, package) for pair in pairs] if package.name else []

@@ -113,9 +113,11 @@ class Host:
         ConfigurationError
             When TT_PREFER or the configuration file cannot be understood.
         """
+        # Without the lock in the usual case; the flag is set last.
         if self._loaded:
             return
         with self._lock:
+            # Another thread may have loaded them while this one waited.
             if not self._loaded:
                 self._load()
                 self._loaded = True
@@ -144,7 +146,9 @@ class Host:
             plugin.load_time = time.perf_counter() - start
         for rule in rules:
             self.preferences.check_device(rule, (*claims.names("device"), *CORE_DEVICES))
+        # All at once: a thread that looks without the lock sees either nothing or everything.
         self._claims, self._plugins = claims, plugins
+        # Behind those of the program, which a running `prefer` block may have set before.
         self.preferences.replace((*self.preferences.rules, *rules))
         self._put_members(claims.names("member"))
 
@@ -177,6 +181,7 @@ class Host:
         """Note the declarations of the plugin."""
         assert plugin.manifest is not None  # read just before
         declared = plugin.manifest.all_declared()
+        # The core's own devices and members cannot be taken by a plugin, whatever is preferred.
         taken = [name for name in declared if name[0] == "device" and name[1] in CORE_DEVICES]
         taken += [name for name in declared if name[0] == "member" and self._has_member(name[1])]
         claims.add(plugin, declared, taken)
@@ -221,10 +226,12 @@ class Host:
         PluginError
             When a name that is in use would go to another plugin.
         """
+        # Kept, so that a plugin that fails to register leaves the preferences as they were.
         before = self.preferences.rules
         self.preferences.replace(rules)
         try:
             with self._lock:
+                # Refused before anything is registered.
                 self._claims.refuse_late_change()
                 for plugin in [p for name in named for p in named_plugins(self._plugins, name)]:
                     if plugin.manifest is not None and plugin.manifest.extends:
@@ -318,6 +325,7 @@ class Host:
         PluginError, PluginMissingError
             When the plugin is known but blocked or not installed.
         """
+        # The fast way for each later use of a name: one look-up in a set.
         if (kind, name) in self._done:
             return True
         self.load()
@@ -329,10 +337,12 @@ class Host:
             self._register(owner)
             if owner.state == "failed":
                 raise failed_to_load(kind, name, owner)
+            # Names that others declare, too, may have been decided for this plugin just now.
             if owner.view is not None and owner not in self._activating:
                 owner.view.names_were_decided()
             if kind == "device":
                 self._register_preferred(name)
+            # Only when no plugin is registering: a name that is used while its plugin registers is not done.
             if not self._activating:
                 self._done.add((kind, name))
         return True
@@ -384,6 +394,7 @@ class Host:
         """Call the plugin's hooks tt_define and tt_register, unless that was done or is being done."""
 
         def register(registry: PluginRegistry) -> None:
+            # What a plugin requires registers first, and a failure there is its own.
             for needed in self._required(plugin):
                 self._register(needed)
                 if needed.state == "failed":
@@ -404,6 +415,7 @@ class Host:
 
     def _run(self, plugin: Plugin, hooks: Callable[[PluginRegistry], None]) -> None:
         """Run hooks of a plugin that is loaded and runs none; where one fails, all that it registered is removed."""
+        # A plugin that is registering may be asked for by its own code: it must not start again.
         if plugin.state != "loaded" or plugin in self._activating:
             return
         if plugin.view is None:
@@ -413,6 +425,7 @@ class Host:
         try:
             hooks(plugin.view)
         except BROKEN as error:
+            # Half of the registrations of a plugin would be worse than none.
             plugin.view.remove()
             plugin.fail(error)
         finally:

@@ -41,6 +41,7 @@ def isolated(found: list[str]) -> Iterator[None]:
     (tt.float32, ['the default dtype'])
     """
     watched: list[tuple[str, Callable[[], Any], Any, Callable[[Any], None]]] = []
+    # All are read before the block runs, so that none sees a change of it.
     for what, read, write in WATCHED:
         watched.append((what, read, read(), write))
     with warnings.catch_warnings():
@@ -48,6 +49,7 @@ def isolated(found: list[str]) -> Iterator[None]:
         try:
             yield
         finally:
+            # `catch_warnings` puts the filters back itself; here it is only noted.
             if list(warnings.filters) != filters:
                 found.append("the filters of warnings")
             for what, read, before, write in watched:
@@ -68,6 +70,7 @@ def _same(now: Any, before: Any) -> bool:
 
 
 def _settings() -> dict[Any, Any]:
+    # The default dtype has an entry of its own in `WATCHED`.
     return {name: value for name, value in STATE.settings.items() if name != "default_dtype"}
 
 
@@ -77,6 +80,7 @@ def _put_settings(before: dict[Any, Any]) -> None:
 
 
 def _put_modes(before: list[Any]) -> None:
+    # Modes are counted in the state, too: both have to agree.
     for _ in range(len(THREAD.modes) - len(before)):
         STATE.mode_left()
     THREAD.modes = list(before)
@@ -108,6 +112,7 @@ def _put_generators(before: tuple[Any, dict[str, tuple[int, int]]]) -> None:
             defaults.by_device[name].manual_seed(seed)
             defaults.by_device[name].set_offset(offset)
         else:
+            # Of a device that the plugin was the first to use; it is made anew when it is needed.
             del defaults.by_device[name]
 
 
@@ -126,6 +131,7 @@ def _numpy_random() -> Any:
 
 def _put_numpy_random(before: Any) -> None:
     if before is None:
+        # The plugin imported `numpy.random`, so there is no earlier state to go back to.
         np.random.seed()
     else:
         np.random.set_state(before)

@@ -146,6 +146,7 @@ class Manifest:
                 raise PluginError(
                     f"manifest {self.name!r}: parts: {part!r}: {layer!r} is none of its layers, {list(self.layers)}"
                 )
+        # Frozen copies: the plugin keeps no way to change what it declared.
         object.__setattr__(self, "members", MappingProxyType(dict(self.members)))
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
 

@@ -75,6 +75,7 @@ class Claims:
         device = name[1] if name[0] == "device" else None
         rules = [rule for rule in self._rules() if rule.ops == OTHERS and rule.covers("", device)]
         ranks = {p: tuple(rule.position(p.name, p.distribution) for rule in rules) for p in claimants}
+        # The preferences decide, if they leave one; else tt's own plugin has the name.
         best = [p for p in claimants if ranks[p] == min(ranks.values())]
         return best[0] if len(best) == 1 else next((p for p in best if p.own), None)
 
@@ -108,6 +109,7 @@ class Claims:
         PluginError
             When it would have two owners in one process.
         """
+        # Names that nobody has used yet may still change hands.
         for name, owner in self._settled.items():
             preferred = self._owner_by_rules(name)
             if preferred is not None and preferred is not owner:

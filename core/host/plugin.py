@@ -166,6 +166,7 @@ class Plugin:
         manager = pluggy.PluginManager("tt")
         manager.add_hookspecs(Hooks)
         manager.register(self.module, self.name)
+        # Misspelt hooks raise here, and not when they would never be called.
         manager.check_pending()
         return manager
 

@@ -35,6 +35,7 @@ class PluginCode(Carried):
         """
         self._running.append((plugin, registry))
         try:
+            # tt's own plugins are part of this program: looking at all settings around them would cost each start.
             if plugin.own:
                 yield
             else:

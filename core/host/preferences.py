@@ -181,10 +181,12 @@ def set_preference(*plugins: str, ops: str = "*", device: str = "*", host: Host 
     rules = host.preferences.rules
     blocks = tuple(rule for rule in rules if rule.origin == FOR_A_BLOCK)
     others = tuple(rule for rule in rules if rule.origin not in (FOR_A_BLOCK, FOR_GOOD))
+    # A new rule takes the place of an earlier one for the same operators and device.
     kept = tuple(
         rule for rule in rules if rule.origin == FOR_GOOD and (rule.ops, rule.device) != (ops, device)
     )
     new = (_rule(FOR_GOOD, plugins, ops, device, host),) if plugins else ()
+    # Blocks first, then what is set for good, then the configuration.
     host.prefer((*blocks, *new, *kept, *others), plugins)
 
 

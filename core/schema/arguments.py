@@ -142,12 +142,14 @@ class Entries(dict[Any, Any]):
     True
     """
 
+    # Definitions are hashed by caches, and a default is part of one.
     def __hash__(self) -> int:  # type: ignore[override]  # a frozen dict
         return hash(frozenset(self.items()))
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("the default of an argument does not change: copy it with dict(x)")
 
+    # Every method of dict that changes it, so that calls can share the object.
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
@@ -169,6 +171,7 @@ def print_default(value: Any, type_: Type) -> str:
 def _escaped(character: str) -> str:
     if character in "\\'":
         return "\\" + character
+    # A line break in a default would break the line of the signature.
     return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
@@ -188,6 +191,7 @@ def print_value(value: Any, type_: Type) -> str:
             return value
         return "'" + "".join(map(_escaped, value)) + "'"
     if isinstance(value, float) and not math.isfinite(value):
+        # `repr` of NumPy's floats has another spelling.
         return str(value)
     return repr(value)
 

@@ -96,6 +96,7 @@ def arguments_exist(d: OpDefinition) -> Found:
             argument = d.signature.argument(name)
             if argument is None:
                 yield f"{field} names {name!r}, which is not an argument", str(d.signature)
+            # Numbers promote, but have no gradient and no memory format.
             elif not argument.type.is_tensor and (field != "promote" or argument.type.base != "Scalar"):
                 yield f"{field} names {name!r}, which is {argument.type}", str(d.signature)
 
@@ -118,6 +119,7 @@ def autocast_is_needed(d: OpDefinition) -> Found:
             yield f"autocast: {word} is for operators of tensors", str(d.signature)
         if word == "set_dtype" and not any(a.type.base == "dtype" for a in d.signature.arguments):
             yield "autocast: set_dtype is for operators with an argument of the type dtype", str(d.signature)
+    # What is said twice could be changed in one place and forgotten in the other.
     if d.autocast_cpu and d.autocast_cpu == (d.autocast or "none"):
         yield f"autocast_cpu: {d.autocast_cpu} says what holds without it", "leave it out"
 
@@ -134,6 +136,7 @@ def few_positions(d: OpDefinition) -> Found:
 
 def results_follow(d: OpDefinition) -> Found:
     """Each result has a rule, and the arguments that the rule needs."""
+    # The parts of a composite decide on the dtypes of its results.
     if d.kind == "composite":
         return
     returns = d.signature.returns
@@ -155,6 +158,7 @@ def results_follow(d: OpDefinition) -> Found:
 
 def aliases_fit(d: OpDefinition) -> Found:
     """Views alias their argument; other operators with kernels return fresh tensors."""
+    # A result that is written to is the argument itself, and no view of it.
     returned = {s for r in d.signature.returns if r.alias and not r.alias.write for s in r.alias.sets}
     if d.kind == "view":
         first = d.signature.arguments[0] if d.signature.arguments else None
@@ -244,6 +248,7 @@ def _public_names(definitions: list[OpDefinition]) -> Iterator[SchemaProblem]:
         for name in definition.public_names:
             if signature.namespace != "tt":
                 name = f"{signature.namespace}.{name}"
+            # Overloads share their public name; two operators must not.
             owner = owners.setdefault(name, definition)
             if owner.signature.name != signature.name:
                 message = f"its public name {name!r} is that of {owner.name} too"

@@ -62,6 +62,7 @@ def _names(words: tuple[str, ...]) -> tuple[str, ...]:
             names.add(word)
         else:
             raise UnknownNameError("dtype or class of dtypes", word, (*DTYPE_CLASSES, *DTYPE_NAMES))
+    # In the order of the dtypes, whatever the order of the words: the names are compared and printed.
     return tuple(name for name in DTYPE_NAMES if name in names)
 
 

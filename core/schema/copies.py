@@ -32,6 +32,7 @@ def copy_form(view: OpDefinition) -> OpDefinition:
         dtypes=view.dtypes,
         variants=("function", "out") if single else ("function",),
         samples=view.samples,
+        # As in PyTorch, `out=` of a copy has to have its dtype; results that are lists have no out= form.
         tags=(*(("exact_target",) if single else ()), *(t for t in view.tags if t == "nondifferentiable")),
         doc=_doc(signature.name, view.doc),
         example=_example(signature, view.example or ""),
@@ -51,6 +52,7 @@ def _example(signature: Signature, example: str) -> str:
     name = signature.name
     several = len(signature.arguments) == 2 and signature.arguments[1].type.list is not None
     opening, closing = ("[", "]") if several else ("", "")
+    # The function first; where the example calls the method, the call is turned into one of the function.
     copied = re.sub(rf"tt\.(ops\.)?{name}\(", f"tt.{name}_copy(", example)
     if copied == example:
         copied = re.sub(

@@ -43,6 +43,7 @@ def refresh(digest: str, *, missing: bool) -> State:
     loaded = load([source_path()])
     if digest:
         what = "ops.yaml has no snapshot" if missing else "ops.yaml or its loader has changed"
+        # A read-only checkout works, too: each process then reads the YAML.
         try:
             write(SNAPSHOT_PATH, render(loaded, digest))
             forget_bytecode()
@@ -87,6 +88,7 @@ def make_stubs() -> str:
     """Make the stubs in a process of its own, since tt may be half imported here; return why that failed."""
     script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "make.py")
     try:
+        # -P: modules beside the script must not be found under their bare names.
         done = subprocess.run(
             [sys.executable, "-P", script, "stubs"], capture_output=True, text=True, check=False
         )
@@ -104,6 +106,7 @@ def say(message: str) -> None:
 
 def write(path: str, text: str) -> bool:
     """Write a generated file at once, so that no process reads half of it; return whether it changed."""
+    # An unchanged file keeps its time, so that nothing that depends on it is made again.
     try:
         with open(path, encoding="utf-8") as file:
             if file.read() == text:
@@ -111,10 +114,12 @@ def write(path: str, text: str) -> bool:
     except FileNotFoundError:
         pass
     folder, name = os.path.split(path)
+    # One name for each process and thread, so that two that write at once do not mix.
     partial = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_ident()}.partial")
     try:
         with open(partial, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
+        # Atomic within a folder, hence the partial file beside the file.
         os.replace(partial, path)
     except OSError as error:
         if os.path.exists(partial):
@@ -164,6 +169,7 @@ def _public_names(found: Mapping[str, OpDefinition]) -> dict[str, str]:
     names: dict[str, str] = {}
     for definition in found.values():
         for name in definition.public_names:
+            # The first overload that has a public name decides.
             names.setdefault(name, _base(definition))
     return names
 
@@ -185,6 +191,7 @@ def render(found: Mapping[str, OpDefinition], digest: str) -> str:
         arguments = tuple(
             (
                 a.name,
+                # Types and aliases are few and repeat: a record holds their numbers.
                 types.setdefault(a.type, len(types)),
                 a.keyword_only,
                 aliases.setdefault(a.alias, len(aliases)),
@@ -216,6 +223,7 @@ def render(found: Mapping[str, OpDefinition], digest: str) -> str:
         *(f"    {_literal((a.sets, a.write, a.contained))}," for a in aliases if a is not None),
         ")",
         "OPS: dict[str, str] = {",
+        # JSON in a literal of text: Python's compiler reads one constant, and the record is parsed when it is used.
         *(f"    {name!r}: {json.dumps(record)!r}," for name, record in records.items()),
         "}",
         "OVERLOADS: dict[str, tuple[str, ...]] = {",

@@ -31,6 +31,7 @@ __all__ = ["Mistake", "parse", "read"]
 
 LONGEST: Final = 64
 """The most elements that a list of fixed length may have: no tensor has more dimensions."""
+# As PyTorch's schemas name alias sets; "*" is the set of all values.
 SET = re.compile(r"\*|[a-z][0-9]*")
 
 NUMBER = re.compile(r"[+-]?(?:inf\b|nan\b|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)")
@@ -91,6 +92,7 @@ def read(text: str, *, any_spelling: bool = False) -> tuple[Signature | None, li
     except Stop as stop:
         return None, [*reader.mistakes, stop.mistake]
     mistakes = sorted(reader.mistakes, key=lambda m: m.column)
+    # There is one spelling, and printing defines it: so every other one is found here, whatever is odd about it.
     canonical = str(signature)
     if not mistakes and canonical != text and not any_spelling:
         column = next(
@@ -148,10 +150,12 @@ class SignatureReader(Reader):
                 arguments.append(self.argument(star >= 0))
                 columns.append(column)
             except Stop as stop:
+                # The rest of the arguments is read on, so that their mistakes are reported, too.
                 self.recover(column)
                 if self.at >= len(self.text):
                     raise
                 self.mistakes.append(stop.mistake)
+                # A stand-in, so that later mistakes keep their columns; no name that was read begins with a space.
                 arguments.append(Argument(f" {column}", Type("any"), MISSING, star >= 0))
                 columns.append(column)
             if self.at >= len(self.text):
@@ -200,6 +204,7 @@ class SignatureReader(Reader):
         if not self.take("["):
             return Type(base, question, or_scalar=or_scalar, choices=choices, items=items), alias
         size = self.match(INTEGER)
+        # The number of digits first: Python refuses to convert very long ones.
         if size and (len(size[0]) > DIGITS or int(size[0]) > LONGEST):
             raise Stop(size.start(), f"the size of a list must be at most {LONGEST}")
         if size and int(size[0]) < 1:
@@ -231,6 +236,7 @@ class SignatureReader(Reader):
     def items(self, base: str, column: int, depth: int) -> tuple[Type, ...]:
         """Read the types of the items of a tuple or a dict."""
         self.expect("(", f"before the types of the items of a {base}")
+        # Recursion is bounded: a file of brackets must not end in a RecursionError.
         if depth > DEEPEST:
             raise Stop(column, f"a type is nested more than {DEEPEST} times")
         types: list[Type] = []
@@ -284,6 +290,7 @@ class SignatureReader(Reader):
     def single(self, known: set[str], *, named: bool) -> Return:
         type_, alias = self.type()
         if alias:
+            # "*" stands for any value, and needs no argument.
             for unknown in [s for s in alias.sets if s != "*" and s not in known]:
                 self.note(self.alias_at, f"no argument is in the alias set {unknown!r} of the return")
         name = self.match(NAME) if named else None
@@ -298,6 +305,8 @@ class SignatureReader(Reader):
             if argument.name in seen:
                 self.note(column, f"two arguments are called {argument.name!r}")
             seen.add(argument.name)
+            # A keyword-only argument may lack a default behind one that has it,
+            # and a stand-in has no default to speak of.
             if argument.keyword_only or argument.name.startswith(" "):
                 continue
             if argument.default is not MISSING:
@@ -335,6 +344,7 @@ class SignatureReader(Reader):
                 return Quoted(ast.literal_eval(string[0]))
             except (SyntaxError, ValueError):
                 raise Stop(string.start(), f"{string[0]} is not a Python string") from None
+        # Before plain numbers, which would read the first part of a complex one.
         number = self.match(COMPLEX)
         if number:
             try:
@@ -365,6 +375,7 @@ class SignatureReader(Reader):
                 return tuple(self.element(item, type_, column) for item in value)
             if type_.size is None:
                 raise Stop(column, f"the default of {type_} must be a list", f"write [{value}]")
+            # One value fills a sized list, as in PyTorch.
             return (self.element(value, type_, column),) * type_.size
         return self.element(value, type_, column)
 
@@ -374,12 +385,14 @@ class SignatureReader(Reader):
         if base in ("tuple", "dict"):
             return self.container(value, type_, column)
         if isinstance(value, Quoted):
+            # Words in quotes are texts; without them they are names of dtypes, layouts and memory formats.
             fits = base in ("str", "device")
             value = "".join(value)  # a plain str
         elif isinstance(value, str):
             if base in WORDS and value not in WORDS[base]:
                 raise Stop(column, f"{value!r} is not a {base}", suggest(value, WORDS[base]))
             fits = base in WORDS
+        # Before int: True is an int.
         elif isinstance(value, bool):
             fits = base in ("bool", "Scalar") or type_.or_scalar
         elif isinstance(value, int):

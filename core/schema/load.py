@@ -103,8 +103,10 @@ class _File:
     # --- the file ----------------------------------------------------------------------------------------------
 
     def read(self) -> list[SchemaProblem]:
+        # The C loader is several times as fast, and not everywhere.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
+            # Nodes and not values: only nodes know their line and column.
             root = yaml.compose(self.text, Loader=loader)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
@@ -113,6 +115,7 @@ class _File:
             self.at(line, column, f"this is not YAML: {error.problem}{context}")
             return self.problems
         except yaml.reader.ReaderError as error:
+            # A character that YAML forbids has a position, but no line.
             before = self.text[: error.position]
             line = before.count("\n")
             self.at(line, len(before) - before.rfind("\n") - 1, f"this is not YAML: {error.reason}")
@@ -136,6 +139,7 @@ class _File:
         else:
             for family, node in self.entries(keys["ops"]):
                 self.entry(node, family)
+        # Mistakes are found key by key; a reader wants them from the top of the file.
         return sorted(self.problems, key=lambda p: (p.line, p.column))
 
     def entries(self, node: Node) -> Iterator[tuple[str, Node]]:
@@ -169,6 +173,7 @@ class _File:
         values = {key: self.value(child, key, FIELDS[key]) for key, child in nodes.items()}
         signature = self.signature(nodes["func"], values["func"]) if values.get("func") else None
         if signature is None:
+            # Without a signature nothing else of the entry can be checked.
             return
         self.fit(signature, nodes, values)
         definition = OpDefinition(
@@ -216,6 +221,7 @@ class _File:
     def signature(self, node: Node, text: str) -> Signature | None:
         signature, mistakes = read(text)
         style = getattr(node, "style", None)
+        # A quoted or plain scalar on one line: columns of the text are columns of the file, behind the quote.
         quoted = style in ("'", '"')
         single_line = node.start_mark.line == node.end_mark.line and (quoted or not style)
         for mistake in mistakes:
@@ -228,6 +234,7 @@ class _File:
                 self.note(
                     node, f"the namespace of the file is {self.namespace!r}, not {signature.namespace!r}"
                 )
+            # The file's namespace serves all of its entries, which may leave it out.
             signature = Signature(
                 self.namespace, signature.name, signature.overload, signature.arguments, signature.returns
             )
@@ -301,6 +308,7 @@ class _File:
     def value(self, node: Node, key: str, field: Field) -> Any:
         """Return the value of a key, or None where it is wrong."""
         if field.form == "flag":
+            # By the tag: YAML 1.1 has several words for true, and a text in quotes is none of them.
             if node.tag != f"{_TAG}bool":
                 self.note(node, f"{key} must be true or false, not {_shown(node)}")
                 return None
@@ -327,6 +335,7 @@ class _File:
         return text
 
     def text_of(self, node: Node, key: str) -> str | None:
+        # An unquoted `no` or `1.0` is no text to YAML; the hint shows it in quotes.
         if node.tag != f"{_TAG}str":
             quote = f"write '{node.value}'" if isinstance(node.value, str) and node.value else ""
             self.note(node, f"{key} must be a string, not {_shown(node)}", quote)

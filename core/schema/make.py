@@ -30,6 +30,7 @@ class SourceFinder:
     ) -> ModuleSpec | None:
         """Return the spec of a module of tt."""
         for folder in path or () if name.startswith("tt.") else ():
+            # Sources only: a stale library would describe another version.
             spec = FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES)).find_spec(name)
             if spec is not None and spec.loader is not None:
                 return spec
@@ -38,6 +39,7 @@ class SourceFinder:
 
 def main(arguments: list[str]) -> None:
     """Make the files that the arguments name."""
+    # Settings of the caller must not show in generated files.
     for name in [name for name in os.environ if name.startswith("TT_")]:
         del os.environ[name]
     api = ROOT / "api"

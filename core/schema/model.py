@@ -131,6 +131,7 @@ class Signature(NamedTuple):
             raise ValueError(
                 f"{self} has no in-place form: it must take a tensor first and return one tensor"
             )
+        # The new alias set must differ from those in use, or the result would alias other arguments.
         taken = {s for a in self.arguments[1:] if a.alias for s in a.alias.sets}
         alias = Alias((next(_fresh(taken)),), write=True)
         return self._replace(
@@ -158,6 +159,7 @@ class Signature(NamedTuple):
         aliases = [Alias((next(fresh),), write=True) for _ in self.returns]
         outs = [Argument(n, plain, MISSING, True, a) for n, a in zip(names, aliases, strict=True)]
         return self._replace(
+            # As PyTorch mostly names overloads with `out=`.
             overload=f"{self.overload}_out" if self.overload else "out",
             arguments=(*self.arguments, *outs),
             returns=tuple(r._replace(alias=a) for r, a in zip(self.returns, aliases, strict=True)),

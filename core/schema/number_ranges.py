@@ -122,19 +122,24 @@ def refuse_out_of_range(definition: OpDefinition, dtype: Dtype | None, args: Seq
             return SMALL
     for position, computed in range_places(definition):
         lowest, highest = _range(dtype, computed)
+        # The smallest range of all numbers: one comparison in the fast path covers them.
         limit = min(limit, -lowest, highest)
         value = args[position]
         if isinstance(value, complex) and dtype.is_complex:
             value = _larger_part(value)
+        # True and False fit into every dtype.
         if not isinstance(value, int | float) or isinstance(value, bool) or lowest <= value <= highest:
             continue
+        # Infinities and NaN are numbers of every floating dtype, but of no integer one.
         if isinstance(value, int) or math.isfinite(value) or dtype.kind in ("signed", "unsigned"):
             name = definition.signature.arguments[position].name
             raise NumberRangeError(
                 f"{definition.signature.name}(): {name}={args[position]} is beyond the range of {dtype.name}"
             )
+    # The dtype was found from the arguments, so the limit would not hold for the next call.
     if requested is None:
         return SMALL
+    # Rounded towards zero: a limit that is a little too large would let a number pass.
     return float(limit) if float(limit) <= limit else math.nextafter(float(limit), 0.0)
 
 

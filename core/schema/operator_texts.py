@@ -223,6 +223,7 @@ def operator_text(definition: OpDefinition) -> OperatorText:
     if signature.namespace != "tt":
         return OperatorText()
     known: dict[str, Any] = {}
+    # The operator's entry first, then the overload's, which adds to it or replaces.
     for name in dict.fromkeys((signature.name, definition.name)):
         _add(known, _by_name().get(name, {}))
     return OperatorText(
@@ -249,6 +250,7 @@ def meaning(definition: OpDefinition, argument: Argument) -> str:
     own = operator_text(definition).parameters.get(argument.name)
     if own is not None:
         return own
+    # A name of another library's argument may mean something else there.
     foreign = definition.signature.namespace != "tt" or "internal" in definition.tags
     if foreign and argument.name not in SHARED:
         return ""

@@ -94,6 +94,7 @@ class Reader:
 
     def recover(self, start: int) -> None:
         """Go to the comma or bracket that ends the argument that begins at a column."""
+        # Brackets and quotes are counted, since a comma inside of a default does not end the argument.
         self.at = start
         depth, quote = 0, ""
         while self.at < len(self.text):

@@ -63,6 +63,7 @@ class Definitions(Mapping[str, OpDefinition]):
 
     def __init__(self, records: Mapping[str, str], types: tuple[Any, ...], aliases: tuple[Any, ...]) -> None:
         self._records = records
+        # Position 0 is "no alias", as `render` numbers them.
         self._types = tuple(_make_type(t) for t in types)
         self._aliases = (None, *(Alias(*a) for a in aliases))
         self._made: dict[str, OpDefinition] = {}
@@ -70,6 +71,7 @@ class Definitions(Mapping[str, OpDefinition]):
     def __getitem__(self, name: str) -> OpDefinition:
         found = self._made.get(name)
         if found is None:
+            # Two threads may make the same one; all get the first.
             found = self._made.setdefault(name, self._make(json.loads(self._records[name])))
         return found
 
@@ -107,6 +109,7 @@ class Definitions(Mapping[str, OpDefinition]):
         return OpDefinition(signature, **dict(zip(FIELDS, values, strict=True)), location=("ops.yaml", line))
 
 
+# JSON has no tuples, and definitions are hashed.
 def _with_tuples(value: Any) -> Any:
     """Return a value of JSON with tuples in place of lists."""
     return tuple(map(_with_tuples, value)) if type(value) is list else value
@@ -128,6 +131,7 @@ State: TypeAlias = tuple[
 @cache
 def _state() -> State:
     """Return the contents of the snapshot, which a checkout rebuilds if it is stale (see Note [Freshness])."""
+    # An installed package has no hatch_build.py, and its snapshot is what the build made.
     checkout = os.path.exists(os.path.join(root(), "hatch_build.py"))
     try:
         from tt.core.schema import _snapshot as s  # start-up: definitions are read at first use
@@ -135,6 +139,7 @@ def _state() -> State:
         found = ""
     else:
         found = getattr(s, "DIGEST", "of an older form")
+    # An installed snapshot counts as current: it is compared with itself.
     current = digest() if checkout else found
     if not found or found != current:
         from tt.core.schema.generate import refresh  # brings the YAML parser
@@ -154,6 +159,7 @@ def digest() -> str:
     """Return a digest of ops.yaml and of the modules that determine the contents of its snapshot."""
     contents = []
     for path in (source_path(), *(os.path.join(_HERE, f"{name}.py") for name in _MAKERS)):
+        # The separator keeps the digest of two files apart from that of their concatenation.
         with open(path, "rb") as file:
             contents.append(file.read())
     # As Python hashes sources: hashlib loads OpenSSL, which takes longer than all of this.

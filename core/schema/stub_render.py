@@ -78,6 +78,7 @@ def return_text(definition: OpDefinition, returns: tuple[Return, ...]) -> str:
     """Return the annotation of the result."""
     named = result_class(definition)
     if named is not None:
+        # A named result is annotated by its class, whose fields editors show.
         return named[0]
     if not returns:
         return "None"
@@ -100,6 +101,7 @@ def _parameter(argument: Argument, name: str) -> str:
         return text
     default = repr(argument.default)
     is_word = isinstance(argument.default, str) and argument.type.base != "str"
+    # Words such as `strided` are no literals of Python, and `inf` has none.
     return f"{text} = ..." if is_word or default in ("inf", "-inf", "nan") else f"{text} = {default}"
 
 
@@ -111,10 +113,12 @@ def parameter_lists(definition: OpDefinition, form: str) -> list[list[str]]:
         count = len(signature.returns)
         target = "Tensor" if count == 1 else f"tuple[{', '.join(['Tensor'] * count)}]"
         extra.append(f"out: {target} | None = None")
+    # Options of every factory, which its schema does not list; see `FACTORY_OPTIONS`.
     if definition.kind == "factory" and form != "inplace":
         extra += ["requires_grad: _bool = False", "pin_memory: _bool = False"]
     lists = []
     may_vary = takes_variadic_sizes(signature, form) or "variadic" in definition.tags
+    # `view(2, 3)` and `view((2, 3))` are two overloads for type checkers.
     for variadic in (False, True) if may_vary else (False,):
         parameters: list[str] = []
         for index, argument in enumerate(signature.positional):
@@ -126,6 +130,7 @@ def parameter_lists(definition: OpDefinition, form: str) -> list[list[str]]:
                 name = "input" if index == 0 and argument.name == "self" else argument.name
                 parameters.append(_parameter(argument, name))
         keywords = [_parameter(a, a.name) for a in signature.keyword_only] + extra
+        # After `*sizes` all parameters are keyword-only without a star of their own.
         if keywords and not variadic:
             parameters.append("*")
         lists.append(parameters + keywords)
@@ -134,6 +139,7 @@ def parameter_lists(definition: OpDefinition, form: str) -> list[list[str]]:
 
 def docstring(text: str, indent: str) -> list[str]:
     """Return a docstring as the lines of a body."""
+    # Backslashes and quotes must not end or change the docstring that is written.
     lines = textwrap.dedent(text).strip().replace("\\", "\\\\").replace('"""', "'''").split("\n")
     if len(lines) == 1:
         return [f'{indent}"""{lines[0]}"""']
@@ -190,6 +196,7 @@ def annotation_text(annotation: Any) -> str:
         return "Any"
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     text = _WORD.sub(lambda m: _RENAMED.get(m[0], m[0]), text)
+    # A name that the stub does not import would be an error in it.
     return text if set(_WORD.findall(text)) <= _KNOWN else "Any"
 
 

@@ -94,6 +94,7 @@ def methods_stub() -> str:
     dunders = object_named("tt.core.methods.methods:DUNDERS")
     by_hand = template("tensor")
     written = set(re.findall(r"^    (?:def )?(\w+)", by_hand, re.MULTILINE))
+    # What is written by hand says more than `inspect` could find.
     members = {name: member for name, member in plain_members().items() if name not in written}
     lines = [_NOTICE, HEADER_TYPES, "from tt.core.tensor.base import TensorBase"]
     lines += ["from tt.core.tensor.tensor import Tensor\n", '__all__ = ["TensorMethods"]\n', ALIASES]
@@ -112,6 +113,7 @@ def methods_stub() -> str:
         if name in _UNARY:
             lines.append(f"    def {name}(self) -> Tensor: ...")
         else:
+            # `object` declares these two to return bool.
             ignore = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
             lines.append(f"    def {name}(self, other: Tensor | _Scalar) -> Tensor: ...{ignore}")
     lines += ["    # --- operators ---"]
@@ -124,6 +126,7 @@ def methods_stub() -> str:
         attributes = [d for d in overloads if d.has_property]
         for definition in attributes:
             lines += render_property(definition, "    ")
+        # An in-place form is a method only where the operator is one, or has no namespace of its own.
         inplace = [d for d in overloads if d.has_inplace and (d.has_method or not d.module)]
         if inplace and f"{name}_" not in known:
             lines += render_operator(f"{name}_", inplace, "inplace", "    ")
@@ -215,6 +218,7 @@ def lazy_stubs() -> dict[str, str]:
     texts = {}
     for folder, package in (("api", "tt"), ("backends", "tt.backends"), ("core", "tt.core")):
         for file in sorted(Path(root(), folder).rglob("*.py")):
+            # Modules are found by their text: importing all of them would run the whole package.
             if "\n__all__ = attach(" not in file.read_text(encoding="utf-8"):
                 continue
             inner = file.relative_to(Path(root(), folder)).with_suffix("").parts
@@ -245,6 +249,7 @@ def _functions(module: str, taken: set[str]) -> list[str]:
     lines: list[str] = []
     for overloads in grouped(d for d in definitions().values() if d.public_names).values():
         first, declared = overloads[0], ""
+        # Each public name once, and aliases by assignment, so that editors show one function.
         for public in dict.fromkeys(name for d in overloads for name in d.public_names):
             parent, _, name = public.rpartition(".")
             if parent != module or name in taken:
@@ -258,6 +263,7 @@ def _functions(module: str, taken: set[str]) -> list[str]:
             declared = declared or name
             inplace = [d for d in overloads if d.has_inplace]
             if inplace and module == "nn.functional":
+                # In `nn.functional` the in-place form is a function, whose first parameter is called input.
                 declared_as = f"def {name}_(self", f"def {name}_(input: Tensor"
                 rendered = render_operator(f"{name}_", inplace, "inplace")
                 lines += [line.replace(*declared_as) for line in rendered]
