@@ -25,6 +25,7 @@ _TOLERANCES = {
     "complex32": (1e-3, 1e-5),
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
+    # Quantized tensors are compared as the float32 numbers that they stand for.
     **dict.fromkeys(("qint8", "quint8", "qint32"), (1.3e-6, 1e-5)),
 }
 
@@ -150,11 +151,13 @@ def _compare(
     if rtol is None or atol is None:
         rtol, atol = tolerances(one.dtype, two.dtype)
     left, right = (_values(value) for value in (one, two))
+    # inf - inf is NaN without a warning, and `isclose` takes equal infinities for close.
     with np.errstate(all="ignore"):
         close = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
         if close.all():
             return
         difference = np.where(close, 0, np.abs(left - right))
+    # A NaN is worse than any number.
     worst = np.unravel_index(
         int(np.nanargmax(np.where(np.isnan(difference), np.inf, difference))), close.shape
     )

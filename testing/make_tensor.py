@@ -84,6 +84,7 @@ def make_tensor(
         part = dtype.to_real()
         tensor = tt.complex(*(_uniform(size, part, device, first, last) for _ in range(2)))
     else:
+        # `randint` has int64 bounds and makes no bools, so these dtypes are cast.
         wide = dtype if dtype.kind != "bool" and dtype.name != "uint64" else tt.int64
         tensor = tt.randint(math.ceil(first), math.ceil(last), size, dtype=wide, device=device).to(dtype)
     if exclude_zero:
@@ -107,6 +108,7 @@ def _bounds(dtype: Dtype, low: float | None, high: float | None) -> tuple[float,
     smallest, largest = _range(dtype)
     if first > largest or last < smallest:
         raise ValueRangeError(f"make_tensor(): {dtype} holds no value from {first} to {last}")
+    # `high` itself is excluded, so an integer dtype may have one more than its largest number there.
     first, last = (
         max(first, smallest),
         min(last, largest + (0 if dtype.is_floating_point or dtype.is_complex else 1)),
@@ -123,10 +125,12 @@ def _range(dtype: Dtype) -> tuple[float, float]:
         limits = finfo(dtype)
         return limits.min, limits.max
     whole = iinfo(dtype)
+    # One more than this, the excluded bound, still has to be an int64.
     return whole.min, min(whole.max, 2**63 - 2)
 
 
 def _uniform(size: Sequence[int], dtype: Dtype, device: Device | str, low: float, high: float) -> Any:
+    # Drawn in float64, so that one seed gives each dtype the same numbers, rounded.
     share = tt.rand(size, dtype=tt.float64, device=device)
     # Halves first: the difference of the bounds need not be a number of the dtype.
     scaled = (low * (1 - share) + high * share).to(dtype)

@@ -74,6 +74,7 @@ def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> A
     named: dict[str, Any] = {}
     for argument in definition.signature.arguments:
         value = arguments[argument.name]
+        # Without the dtype the reference would return that of the widened argument.
         if argument.name == "dtype" and value is not None and definition.name.endswith("_like"):
             named["dtype"] = value.numpy
         if argument.name in _IGNORED:
@@ -133,6 +134,7 @@ def _cast(value: Any, dtypes: tuple[np.dtype[Any], ...]) -> Any:
 def _same(value: Any, default: Any) -> bool:
     if isinstance(value, TensorBase) or isinstance(default, TensorBase):
         return value is default
+    # The types are compared as well, since True equals 1.
     return bool(type(value) is type(default) and value == default)
 
 
@@ -146,6 +148,7 @@ def _call(
     array = positional[0] if positional and isinstance(positional[0], np.ndarray) else None
     if array is not None and not array.ndim and ("axis" in named or definition.kind == "reduction"):
         return NotImplemented  # NumPy has no dimension 0 there, and SciPy gives an array of one element
+    # NumPy divides by n, PyTorch by n - 1.
     if definition.name.split(".")[0] in ("var", "std"):
         named.setdefault("ddof", 1)
     if definition.name == "index_select" and not positional[1].ndim:

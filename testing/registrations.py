@@ -192,6 +192,7 @@ def _check_shared(
     homes = {name: modules[0] for name, modules in object_named(index).homes().items()}
     for definition in definitions:
         name = name_of(definition)
+        # A name with a colon is the path of a function, which may be anywhere.
         if isinstance(name, str) and ":" not in name:
             users.setdefault(name, set()).add(definition.family)
             if name and name not in homes:
@@ -199,6 +200,7 @@ def _check_shared(
                     "family", definition.name, f"its {what} {name!r} lies in no folder of operators/"
                 )
     for name, named in users.items():
+        # What serves several families may be in any of them, or above.
         if len(named) == 1 and name in homes and not named & {*homes[name].split(".")}:
             yield _misplaced(what, name, homes[name], *named)
 
@@ -212,6 +214,7 @@ def _misplaced(what: str, name: str, module: str, *family: str) -> Problem:
 
 def is_concern_of(op: str, backends: Iterable[Place]) -> bool:
     """Return whether the authors of backends are concerned with an operator: tt's, their own, or the program's."""
+    # The operators of tt have no namespace in their names.
     return op.partition("::")[1] == "" or _brought_by(backends)(REGISTRY.definition_source(op))
 
 
@@ -247,6 +250,7 @@ def check_backends(backends: Iterable[Place], ops: Collection[str] | None = None
         *(problem for problem in check_layers(definitions) if problem.subject in own),
     ]
     for definition in definitions:
+        # A package may bring kernels for operators that are not its own.
         problems += check_kernel_signatures(definition, theirs if ops is None else _anybody)
         if definition.name in own:
             for check in PER_OPERATOR:
@@ -287,6 +291,7 @@ def check_own_schema(path: str | None = None) -> list[Problem]:
 
 
 def check_core_size(definitions: list[OpDefinition]) -> Iterator[Problem]:
+    # The fewer operators are core, the less work a new backend is.
     """Find a core set that is too large for a backend's author."""
     count = sum(definition.core for definition in definitions)
     if count > MAX_CORE:

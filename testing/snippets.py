@@ -45,6 +45,7 @@ def code_of(value: Any) -> str:
             return f"[{', '.join(items)}]"
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
     if isinstance(value, float):
+        # `inf` and `nan` are no names in Python; only finite numbers give 0.
         return repr(value) if value - value == 0 else f"float({str(value)!r})"
     if isinstance(value, Device):
         return repr(str(value))
@@ -55,6 +56,7 @@ def _tensor(value: Any) -> str:
     device = "" if value.device.type == "cpu" else f", device={str(value.device)!r}"
     if value.is_contiguous() or not value.numel():
         text = f"tt.tensor({_numbers(value.tolist())}, dtype={value.dtype}{device})"
+        # A list without numbers does not tell the sizes of the other dimensions.
         return (
             text
             if value.numel() or value.ndim < 2
@@ -124,6 +126,7 @@ def repeat(call: CheckedCall, how: str) -> str:
         same = type(value) is type(default) and not isinstance(value, TensorBase) and value == default
         if default is not MISSING and same:
             continue
+        # Behind an argument that is left out, the others have to be named.
         keyword = f"{argument.name}=" if argument.keyword_only or len(written) < position else ""
         if any(True for _ in tensors_in(value)):
             lines.append(f"{argument.name} = {_made(value, how)}")

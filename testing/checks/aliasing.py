@@ -34,10 +34,12 @@ def overlap(one: Any, other: Any) -> bool:
     if not one.numel() or not other.numel():
         return False
     backend = one._spec.backend
+    # Where the core keeps track of views itself, addresses say nothing; its storages tell who shares.
     if not (backend.mutable and backend.has_views):
         return shares_memory(one, other)
     first, second = span(one), span(other)
     if first is None or second is None:
+        # Without an address only the owner of the memory is known.
         return backend.storage_owner(one._handle) is backend.storage_owner(other._handle)
     return first[0] < second[1] and second[0] < first[1]
 
@@ -53,6 +55,7 @@ def span(tensor: Tensor) -> tuple[int, int] | None:
 
 def overlaps_itself(tensor: Tensor) -> bool:
     """Return whether several elements of a strided tensor are one in memory."""
+    # The distance of each element from the first one, a dimension at a time.
     offsets = np.zeros((), np.int64)
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
         offsets = offsets[..., None] + stride * np.arange(size)
@@ -74,11 +77,13 @@ def check_view(case: Case) -> Iterator[str]:
     base = copy_of(case.sample.args[0])
     views = list(tensors_in(case.call((base, *case.sample.args[1:]))))
     for position, view in enumerate(views):
+        # Without a common version a change through one would go unseen through the other.
         if view._version != base._version:
             yield "the result does not share its argument's version"
         if overlaps_itself(view):
             continue  # several elements of one place cannot be written
         view.fill_(1)
+        # The operator is asked again, as only it knows where in the argument the elements of the view are.
         again = [as_array(t) for t in tensors_in(case.call((base, *case.sample.args[1:])))]
         if not np.all(again[position] == as_array(view)):
             yield "writing through the result does not change the argument"
@@ -108,10 +113,12 @@ def probe_aliasing(call: CheckedCall, log: Log) -> Iterator[Finding]:
                 f"{where} must share memory with its argument ({alias or call.definition.kind}), and has its own",
                 call,
             )
+    # What the schema lets share memory is judged above, against the arguments.
     new = [(where, tensor) for where, alias, tensor in results if alias is None]
     for (one, first), (two, second) in combinations(new, 2):
         if overlap(first, second):
             yield Finding("results_share", f"{one} and another ({two}) share memory", call)
+    # A buffer that the operator keeps shows only when it is used a second time.
     again = list(tensors_in(log.result(call)))
     for where, tensor in new:
         if any(overlap(tensor, other) for other in again):
@@ -174,6 +181,7 @@ def _own(call: CheckedCall, where: str, tensor: Tensor) -> Iterator[Finding]:
         )
         return
     target = plain(tensor)
+    # A write of the tensor's own values asks for nothing but permission.
     try:
         target.copy_(target.clone())
     except Exception as error:

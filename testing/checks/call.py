@@ -116,6 +116,7 @@ def values(tensor: Tensor) -> Array:
 
 def whole(tensor: Tensor) -> Any:
     """Return the whole memory behind a strided tensor as a tensor of one dimension, or the tensor itself."""
+    # Where arrays have no views, a tensor has no more memory than its own.
     if not is_strided(tensor) or not tensor._spec.backend.has_views:
         return tensor
     inner = plain(tensor)
@@ -136,6 +137,7 @@ def copied(args: Any, *, requires_grad: bool = True) -> Any:
     requires_grad : bool
         Whether copies of tensors that require a gradient do so, too.
     """
+    # Two views of one memory stay two views of one copy: an operator may treat overlapping arguments otherwise.
     known: dict[Any, Any] = {}
     same: dict[int, Any] = {}
 
@@ -150,6 +152,7 @@ def copied(args: Any, *, requires_grad: bool = True) -> Any:
         if memory is base:
             new = base.clone()
         else:
+            # The dtype belongs to the key, as memory may be seen through two dtypes.
             key = (id(base._ensure_storage()), base.dtype)
             if key not in known:
                 known[key] = memory.clone()
@@ -260,6 +263,7 @@ def refused(error: Exception) -> bool:
 
 def undefined(call: CheckedCall) -> bool:
     """Return whether the values of the results are whatever was in the memory."""
+    # A plugin's operator may have "empty" in its name and defined values.
     return call.definition.signature.namespace == "tt" and "empty" in call.definition.name
 
 

@@ -79,6 +79,7 @@ def check_gradient(case: Case) -> Iterator[str]:
     if not outputs:
         yield SKIPPED
         return
+    # Random weights, since a plain sum has the gradient zero for softmax and for normalizations.
     random = np.random.default_rng(0)
     weights = [random_array(random, tuple(t.shape), t.dtype.is_complex) for t in outputs]
     gradients = _backward(outputs, leaves, weights)
@@ -154,6 +155,7 @@ def _compare_with_cpu(
             rtol, atol = tolerances(one.dtype)
             reference = as_array(other)
             scale = float(np.max(np.abs(reference), initial=1.0, where=np.isfinite(reference)))
+            # The tolerance has to stay finite: an infinite one would let every difference pass.
             allowed = 10 * rtol, min(10 * (rtol + atol) * scale, float(np.finfo(np.float64).max))
             for message in differences(one, reference, tolerance=allowed):
                 yield f"the gradient of tensor {number} is not that of the CPU: {message}"
@@ -178,6 +180,7 @@ def _compare_with_differences(
     directions = [
         random_array(random, a.shape, t.dtype.is_complex) for a, t in zip(arrays, points, strict=True)
     ]
+    # In double precision the error of the difference is far below that of the gradient that is judged.
     problem = _in_double(case, names, arrays)
 
     def at(step: float) -> float | None:
@@ -189,6 +192,7 @@ def _compare_with_differences(
             moved_result = problem.evaluate(moved)
         except (RuntimeError, ValueError):
             return None  # at the edge of the operator's domain, or a part lacks the precision
+        # A part that computed in single precision would drown the difference in its rounding.
         if [(a.shape, a.dtype.itemsize // (1 + np.iscomplexobj(a))) for a in moved_result] != [
             (w.shape, 8) for w in weights
         ]:
@@ -204,6 +208,7 @@ def _compare_with_differences(
     pairs = [(_wide(as_array(g)), d) for g, d in zip(gradients, directions, strict=True) if g is not None]
     with np.errstate(all="ignore"):
         moved_result = sum(float(np.vdot(g, d).real) for g, d in pairs)
+        # Terms that cancel leave their rounding behind, so it counts against their sizes, not against the sum.
         size = sum(float(np.abs(g * d).sum()) for g, d in pairs)
     noise = 1e-9 * abs(middle) / STEP  # the rounding in the difference of two large numbers
     coarse = 1e-4 * max(1.0, abs(numerical)) + noise
@@ -225,6 +230,7 @@ def _compare_with_differences(
     wider = [at(step) for step in (-10 * STEP, 10 * STEP)]
     if wider[0] is not None and wider[1] is not None:
         again = (wider[1] - wider[0]) / (20 * STEP)
+        # Not `>`: a NaN has to count as a difference.
         if not abs(again - numerical) <= allowed:
             return
         yield f"the derivative along a direction is {moved_result:.6g}, by differences {numerical:.6g}"

@@ -30,6 +30,7 @@ class same_seed:  # noqa: N801 - a context manager used like a function
         self._state = random.get_rng_state()
         self._states = [g.get_state() for g in self.generators]
         random.manual_seed(self.seed)
+        # Generators that are arguments do not follow the seed of the default one.
         for generator in self.generators:
             generator.manual_seed(self.seed)
 
@@ -53,6 +54,7 @@ def probe_determinism(call: CheckedCall, log: Log) -> Iterator[Finding]:
     first: Any = None
     for number in range(TIMES):
         with same_seed(call):
+            # Read after the seed is set: what differs then was drawn by the call.
             before = get_rng_state()
             copy = log.copy(call)
             result = _kept(log.run(copy), copy)
@@ -65,6 +67,7 @@ def probe_determinism(call: CheckedCall, log: Log) -> Iterator[Finding]:
         if number == 0:
             first = result
             continue
+        # Tolerances of zero: two runs of one kernel have to agree in every bit.
         text = unlike(result, first, 0.0, 0.0)
         if text:
             fault = "seed_ignored" if random else "nondeterministic"

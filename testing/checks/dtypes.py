@@ -47,6 +47,7 @@ def converted(call: CheckedCall, dtype: Dtype) -> CheckedCall:
         if tensor.dtype is not main:
             return tensor
         base = plain(tensor)
+        # Negative numbers would wrap around to the largest ones.
         if dtype.kind == "unsigned" and not base.dtype.is_complex and base.dtype.kind != "bool":
             base = base.abs()
         new = base.to(dtype)
@@ -59,6 +60,7 @@ def dtypes(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     """Yield the call in the other dtypes for which kernels are registered on its device."""
     main, device = main_dtype(call), device_type(call)
     kernels = call.operator.registry.kernels_of(call.operator.name, device, ("strided",))
+    # A registration may name more dtypes than the schema promises, and those are not judged.
     names = {name for r in kernels for name in r.dtypes} & {*dtype_names(call.definition.dtypes)}
     for dtype in DTYPES:
         if main is not None and dtype is not main and dtype.name in names and has_dtype(device, dtype):
@@ -80,6 +82,7 @@ def probe_dtype(call: CheckedCall, log: Log) -> Iterator[Finding]:
     double = doubled(main)
     if main is None or main is double or "random" in call.tags or undefined(call):
         return
+    # Integers overflow and divide otherwise than double precision does.
     if not main.is_floating_point and not main.is_complex:
         return
     try:
@@ -103,6 +106,7 @@ def probe_dtype(call: CheckedCall, log: Log) -> Iterator[Finding]:
 
 def _coarse(dtype: Dtype, expected: Any) -> tuple[float, float]:
     """Return tolerances that many roundings stay within, for the largest value of a result."""
+    # Sums of many elements lose more than the tolerance of one rounding.
     eps = finfo(dtype).eps
     array = np.abs(values(expected).astype(np.complex128))
     finite = array[np.isfinite(array)]

@@ -71,14 +71,17 @@ def _in_pairs(case: Case) -> Iterator[dict[str, Any]]:
         yield _paired(case, EXTREMES)
     elif case.dtype.kind in ("signed", "unsigned"):
         info = np.iinfo(case.dtype.numpy)
+        # `info.max // 2 + 2` overflows when it is doubled.
         most = (info.max, info.min, info.max - 1, info.max // 2 + 2, 1)
         yield _paired(case, (*most, 0))
         yield _paired(case, [value for value in most if value])
+        # Integers have no negative powers, and shifts no negative counts.
         yield _paired(case, [value for value in most if value > 0])
 
 
 def _paired(case: Case, extremes: Sequence[Any]) -> dict[str, Any]:
     count = len(extremes) ** 2
+    # The first two tensors have all pairs of values; a further one has the same column, rotated.
     grid = (
         [one for one in extremes for _ in extremes],
         [other for _ in extremes for other in extremes],
@@ -86,6 +89,7 @@ def _paired(case: Case, extremes: Sequence[Any]) -> dict[str, Any]:
     numbers = itertools.count()
 
     def filled(tensor: Tensor) -> Any:
+        # Masks and indices keep their values, repeated to the new length.
         if tensor.dtype.kind != case.dtype.kind or tensor.dtype.itemsize != case.dtype.itemsize:
             array = as_array(tensor).reshape(-1)
             values = np.resize(array, count) if array.size else np.zeros(count, array.dtype)
@@ -101,6 +105,7 @@ def _paired(case: Case, extremes: Sequence[Any]) -> dict[str, Any]:
 def _spoiled(case: Case) -> Iterator[dict[str, Any]]:
     """Yield the arguments with extreme values at some places."""
     random = np.random.default_rng(0)
+    # One kind of value at a time in a reduction, as NaN swallows all others.
     for extremes in ((np.nan,), (np.inf,), (-np.inf,), (np.inf, -np.inf), (0.0, -0.0)):
 
         def filled(tensor: Tensor, extremes: tuple[float, ...] = extremes) -> Any:
@@ -146,6 +151,7 @@ def check_many(case: Case) -> Iterator[str]:
         and case.dtype.itemsize == 2
         and bool(tensors)
         and all(0 < t.ndim < 3 and t.shape[-1] > 1 and 0 < t.numel() < 64 for t in tensors)
+        # A result with fewer elements than an argument means that something is reduced.
         and any(0 < t.numel() < max(t.numel() for t in tensors) for t in tensors_in(case.result))
     )
     if not takes(case, "many", usable):
@@ -170,6 +176,8 @@ def check_many(case: Case) -> Iterator[str]:
 def _repeated(tensor: Tensor) -> Any:
     if not tensor.dtype.is_floating_point:
         return tensor
+    # All of one sign, so that sums do not cancel but outgrow the digits of half precision; 64 * 512 such numbers still
+    # add up to less than the largest float16.
     values = np.abs(as_array(tensor).astype(np.float64))
     if (values[..., 1:] >= values[..., :-1]).all():  # what has to be sorted stays so
         values = np.repeat(values, COPIES, axis=-1) / 8 + 0.1

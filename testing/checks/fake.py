@@ -44,6 +44,7 @@ def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
         try:
             fake_call = _without_data(call, how)
             fake_result = _run(fake_call, how, log)
+        # Both ways ask the same fake implementation, so one report is enough.
         except MissingFakeError as error:
             yield Finding("missing_fake", str(error).splitlines()[0], call, how)
             return
@@ -70,6 +71,7 @@ def _without_data(call: CheckedCall, how: str) -> CheckedCall:
     absent = how == "absent"
     device = Device(ABSENT if absent else "meta")
     args = list(call.map(lambda t: to_fake(plain(t), device)).args if absent else to_meta(call.args))
+    # A device that is named would have data again, and so would the default one where no tensor names another.
     at = call.operator.device_at
     if at >= 0 and (args[at] is not None or not list(tensors_in(args))):
         args[at] = device
@@ -145,6 +147,7 @@ def _sharing(call: CheckedCall, fake_call: CheckedCall, found: Any, how: str) ->
         for argument, name, other in fake_call.tensors():
             if argument.name in allowed:
                 continue
+            # A new tensor around the argument's own description is the argument as well.
             same = tensor is other or tensor._handle is other._handle
             if same or (tensor._storage is not None and tensor._storage is other._storage):
                 yield Finding(
@@ -168,6 +171,7 @@ def check_meta(case: Case) -> Iterator[str]:
     """Compare shape, dtype and strides with those of the same call without data."""
     strided = all(map(is_strided, case.tensors))  # other layouts may read values to find the stored elements
     dependent = depends_on_data(case.definition)
+    # A mask as an index selects as many elements as it has true ones.
     masked = any(t.dtype.name in ("bool", "uint8") for t in case.tensors)
     try:
         args = _without_data(case.given, "meta").args
@@ -211,6 +215,7 @@ def check_absent(case: Case) -> Iterator[str]:
         yield f"of an absent device there are {len(results)} results instead of {len(expected)}"
         return
     for one, other in zip(results, expected, strict=True):
+        # Strides are compared in every case: neither side has run a kernel that may choose its own.
         for _, what, seen, wanted in differences_without_data(one, other, True):
             yield f"of an absent device: {what}{seen} instead of {wanted}"
         if other.device.type == "meta" and one.device != Device(ABSENT):

@@ -26,6 +26,7 @@ def check_inplace(case: Case) -> Iterator[str]:
     target = copy_of(args[0])
     version = target._version
     view = case.definition.kind == "view"
+    # A result that does not fit has to be refused, not cast or broadcast into the target.
     if not fits(case, expected, target):
         try:
             case.call((target, *args[1:]), "inplace")
@@ -50,6 +51,7 @@ def check_out(case: Case) -> Iterator[str]:
         return
     results = list(tensors_in(case.result))
     outs = [copy_of(t) for t in results]
+    # A form that writes nothing would otherwise find the right values there already.
     for out in outs:
         out.fill_(0)
     returned = case.into(outs)
@@ -69,6 +71,7 @@ def check_resize(case: Case) -> Iterator[str]:
     # The first and the last element are not the output's.
     bases = [tt.zeros(t.numel() + 2, dtype=t.dtype, device=t.device) for t in results]
     ends = [as_array(base)[[0, -1]].tobytes() for base in bases]  # not zeros in a dtype that has none
+    # PyTorch resizes an output without elements silently; the new elements begin at its offset.
     outs = [base[1:1] for base in bases]
     case.into(outs)
     for base, end, out, result in zip(bases, ends, outs, results, strict=True):

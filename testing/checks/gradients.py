@@ -76,6 +76,7 @@ def _applies(call: CheckedCall, log: Log) -> bool:
 def _with_gradients(call: CheckedCall) -> CheckedCall:
     """Return a copy of the call whose arguments require gradients."""
     chosen = {*_candidates(call)}
+    # Copies in the same memory layout, as kernels of gradients depend on it, too.
     copies = [t.detach() for t in tensors_in(copied(call.args))]
     return call.with_tensors([c.requires_grad_() if i in chosen else c for i, c in enumerate(copies)])
 
@@ -155,6 +156,7 @@ def probe_gradients(call: CheckedCall, log: Log) -> Iterator[Finding]:
         yield from _only_once(unsaid, log)
         return
     findings = list(_compared(call, log))
+    # Finite differences at equal values see a kink; moved apart, the values leave only real faults.
     apart = distinct(call) if any(f.fault in _AT_TIES for f in findings) else None
     still = {f.fault for f in _compared(apart, log)} if apart is not None else {*_AT_TIES}
     for finding in findings:
@@ -205,6 +207,7 @@ def _compared(call: CheckedCall, log: Log) -> Iterator[Finding]:
 
     def function(*tensors: Any) -> Any:
         replaced = dict(zip(candidates, tensors, strict=True))
+        # An operator may change its arguments, so each evaluation gets its own.
         fresh = [replaced.get(i, t.clone()) for i, t in enumerate(others)]
         with same_seed(call):
             outcome = log.run(call.with_tensors(fresh))
@@ -218,6 +221,7 @@ def _compared(call: CheckedCall, log: Log) -> Iterator[Finding]:
 
 def _together(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
     """Compare one backward pass from several results with the sum of one from each."""
+    # A backward pass starts from one real number.
     if len(results) < 2 or any(t.dtype.is_complex for t in results):
         return
 
@@ -253,6 +257,7 @@ def _by_differences(
         yield Finding("gradient_fails", f"{type(error).__name__}: {error}", call, "gradcheck")
         return
     try:
+        # In fast mode, as the whole Jacobian of the gradients takes a pass for each of their elements.
         gradgradcheck(function, inputs, fast_mode=True, **{"atol": 1e-4, **tolerances})
     except GradcheckError as error:
         yield Finding("second_gradient_wrong", str(error), call, "gradgradcheck")
@@ -273,6 +278,7 @@ def _backward(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Itera
     random = np.random.default_rng(0)
     watched = [(f"argument '{name}'", t) for _, name, t in call.tensors()]
     watched += [(f"result {i}", t) for i, t in enumerate(results)]
+    # Bytes, so that NaN equals itself.
     before = [values(t).tobytes() for _, t in watched]
     for number, result in enumerate(results):
         row = random.uniform(0.5, 1.5)
@@ -282,6 +288,7 @@ def _backward(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Itera
         else:
             expanded = ops.full_like(plain(result), row)
         got: list[list[Any]] = []
+        # Stride 0, as `sum().backward()` makes it, breaks kernels that take a gradient for row-major or write to it.
         for gradient in (expanded.contiguous().clone(), expanded):
             kept = values(gradient).tobytes()
             try:

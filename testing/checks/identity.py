@@ -79,6 +79,7 @@ def _changed(
     """Yield the effects of a change in place on a target, apart from its values."""
     leaf = getattr(target, "is_leaf", False) and getattr(target, "requires_grad", False)
     if leaf:
+        # With a gradient in place it shows when a change drops or replaces it.
         target.grad = tt.zeros_like(target.detach())
     before = _facts(target)
     version = target._version
@@ -88,6 +89,7 @@ def _changed(
     except RuntimeError as error:
         if silent or not before["requires_grad"]:
             yield f"{where}: {type(error).__name__}: {error}"
+        # While recording, a leaf has to refuse changes, without a trace of the attempt.
         elif _facts(target) != before or target._version != version:
             yield f"{where}: the change was refused, and the tensor changed"
         return
@@ -97,6 +99,7 @@ def _changed(
         yield f"{where}: the in-place form does not bump the version"
     if silent or not leaf:
         for name, value in _facts(target).items():
+            # While recording, `requires_grad` and `is_leaf` may rightly change; class and gradient may not.
             if (silent or name in ("class", "grad")) and value != before[name]:
                 yield f"{where}: {name} was {before[name]} and is {value}"
     if silent and expected is not None and target.dtype is case.sample.args[0].dtype:

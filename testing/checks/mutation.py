@@ -55,6 +55,7 @@ class Snapshot:
         self.call = call
         self.names = [name for _, name, _ in call.tensors()]
         self.tensors = list(tensors_in(call.args))
+        # The identities of the items: a callee that replaces one by an equal tensor changes the list as well.
         self.lists = [(a.name, v, [id(i) for i in v]) for a, v in call.named() if isinstance(v, list)]
         self.before = [_State.of(t) for t in self.tensors]
 
@@ -64,7 +65,9 @@ class Snapshot:
             after = _State.of(tensor)
             if before.metadata != after.metadata:
                 yield Change(name, "metadata", f"{before.metadata} became {after.metadata}")
+                # Values in another shape or dtype cannot be compared.
                 continue
+            # Bytes, so that NaN equals itself and -0.0 is not 0.0.
             if before.values.tobytes() != after.values.tobytes():
                 yield Change(name, "values", f"{_short(before.values)} became {_short(after.values)}")
             if before.outside.tobytes() != after.outside.tobytes():
@@ -107,6 +110,7 @@ def outside(tensor: Tensor) -> Array:
     offsets: Any = np.full(tuple(tensor.shape), tensor.storage_offset())
     for dim, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
         offsets = offsets + (np.arange(size) * stride).reshape((-1,) + (1,) * (tensor.ndim - dim - 1))
+    # Overlapping elements have one offset, which is deleted once.
     return np.delete(values(memory), np.unique(offsets))
 
 
@@ -132,9 +136,11 @@ def declared(call: CheckedCall) -> set[str]:
 
 def _through_target(call: CheckedCall, change: Change, targets: set[str], memory: set[int]) -> bool:
     """Return whether an argument changed because it shares the memory of one that is declared to change."""
+    # Shared memory explains other values, not another shape or dtype.
     if change.kind == "metadata" or change.name.partition("[")[0] in targets:
         return False
     tensor = next((t for _, name, t in call.tensors() if name == change.name), None)
+    # The address 0 stands for no memory, which nothing shares.
     return tensor is not None and tensor.untyped_storage().data_ptr() in memory - {0}
 
 
@@ -169,6 +175,7 @@ def _changes(call: CheckedCall, before: Snapshot, targets: set[str], log: Log) -
         elif kind == "metadata":
             fault = "changed_metadata"
         elif kind == "version" and argument not in targets and change.name not in without_elements:
+            # New values have been reported already, and explain the version.
             fault = "" if (change.name, "values") in kinds else "bumped_version"
         if fault:
             message = _SAID[fault].format(name=change.name, text=change.text)

@@ -39,6 +39,7 @@ def moved(call: CheckedCall, device: str) -> CheckedCall | None:
         copy = call.map(lambda t: like(plain(t).to(device), t), f"device {device}")
     except (TTError, KeyError, TypeError):
         return None
+    # A device among the arguments would bring the results back to where they were.
     args = tuple(Device(device) if isinstance(a, Device) else a for a in copy.args)
     return CheckedCall(copy.caller, args, copy.on)
 
@@ -71,6 +72,7 @@ def probe_device(call: CheckedCall, log: Log) -> Iterator[Finding]:
     try:
         result = outcome(call, log)
     except Exception as error:  # any error of the author's kernel is reported
+        # A composite is offered on every device; whether its parts are served there shows only in a call.
         if unserved(error) and not call.operator.registry.kernels_of(call.operator.name, name, ("strided",)):
             log.note(
                 f"device {name}: its composite needs operators that the device lacks: {str(error).splitlines()[0]}"
@@ -79,6 +81,7 @@ def probe_device(call: CheckedCall, log: Log) -> Iterator[Finding]:
         yield Finding("device_fails", f"{type(error).__name__}: {error}", call)
         return
     for tensor in tensors_in(result):
+        # An operator with a device argument may put its result elsewhere on request.
         if tensor.device.type != name and call.operator.device_at < 0:
             yield Finding("wrong_device", f"the result is on {tensor.device}, the arguments on {name}", call)
             return
@@ -115,6 +118,7 @@ class _Watch(trace_calls):
         for what, value in (("takes", args), ("returns", result)):
             for tensor in tensors_in(value):
                 if tensor.device.type not in self.places:
+                    # A dict as an ordered set: each stray once, the first one first.
                     self.strays[f"{caller.operator.name} {what} a tensor on {tensor.device}"] = None
         return result
 
@@ -152,6 +156,7 @@ def _downloads(case: Case) -> Iterator[list[str]]:
         case.device_type == "cpu"
         or depends_on_data(case.definition)
         or case.definition.name in _READ_SIZES
+        # An attribute of the instance is the counter of a check that is already at work.
         or "to_numpy" in vars(backend)
     ):
         yield downloads
@@ -159,6 +164,7 @@ def _downloads(case: Case) -> Iterator[list[str]]:
     original = backend.to_numpy
 
     def counted(handle: Any) -> Any:
+        # Single numbers are allowed: an operator may have to decide by one.
         if handle.ndim:
             downloads.append(f"shape {tuple(handle.shape)}")
         return original(handle)
@@ -167,4 +173,5 @@ def _downloads(case: Case) -> Iterator[list[str]]:
     try:
         yield downloads
     finally:
+        # Without the attribute the instance finds the method of its class again.
         del backend.to_numpy

@@ -47,6 +47,7 @@ def _resize(tensor: Tensor, size: int, new: int) -> Any:
             resized = ops.narrow(resized, dim, 0, new)
         else:
             resized = ops.cat([resized, ops.narrow(resized, dim, 0, new - size)], dim)
+    # `narrow` gives a view with gaps; what was row-major stays so.
     resized = resized.contiguous().clone() if tensor.is_contiguous() else resized
     return like(resized, tensor)
 
@@ -55,6 +56,7 @@ def sizes(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     """Yield the call with each size larger, so that a constant for it is found."""
     known = sorted({n for t in tensors_in(call.args) for n in t.shape if n > 1})
     for size in known:
+        # A size that no other dim has, so that a constant in a shape rule cannot agree by chance.
         new = next(n for n in range(size + 1, size + 2 + len(known)) if n not in known)
         larger = resized(call, size, new, f"sizes {new} instead of {size}")
         if larger is not None:

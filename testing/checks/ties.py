@@ -66,6 +66,7 @@ def _only_ties(call: CheckedCall, one: Way, other: Way, log: Log) -> bool:
         except Exception:  # the operator need not take the other values
             continue
         if still is not None:
+            # A result is explained as soon as it agrees in one arrangement.
             differ &= still
         if not differ:
             return True
@@ -86,6 +87,7 @@ def _differing(call: CheckedCall, result: Any, other_result: Any, log: Log) -> s
             continue
         a, b = _known(values(one)), _known(values(other))
         if one.dtype.is_floating_point or one.dtype.is_complex:
+            # A choice is one of the arguments' values; any other value is wrong, not another choice.
             elements = np.concatenate([array.reshape(-1) for array in arrays]) if arrays else np.zeros(0)
             if not (np.isin(a, elements) | np.isnan(a)).all() or not np.isin(b, elements).all():
                 return None
@@ -147,15 +149,18 @@ def _known(array: Array) -> Array:
 
 def _apart(flat: Array) -> Array | None:
     """Return the values in the same order, equal ones spread up to the next larger."""
+    # A stable order keeps equal values in that of their places, so that the same input gives the same output.
     order = np.argsort(flat, kind="stable")
     ascending = flat[order]
     if not np.isfinite(ascending).all():
         return None
     known, counts = np.unique(ascending, return_counts=True)
     if flat.dtype.kind in "iu":
+        # There is no room between neighbouring integers, so all are numbered anew in their order.
         spread = np.arange(flat.size) + (known[0] if known.size else 0)
         spread = ascending if (counts == 1).all() else spread.astype(flat.dtype)
     else:
+        # The largest value has no next one to stay below.
         gaps = np.append(np.diff(known), 1)
         parts = [v + g * np.arange(n) / n for v, g, n in zip(known, gaps, counts, strict=True)]
         spread = np.concatenate(parts) if parts else ascending

@@ -38,6 +38,7 @@ def check_training(case: Case) -> Iterator[str]:
     if device == "cpu":
         return
     expected, expected_parameters = train("cpu")
+    # Devices add in other orders, and every step carries the difference on.
     if not np.allclose(losses, expected, rtol=1e-3, atol=1e-5):
         yield f"the losses are {np.round(losses, 5).tolist()}, and on the CPU {np.round(expected, 5).tolist()}"
     for number, (actual, right) in enumerate(zip(parameters, expected_parameters, strict=True)):
@@ -72,8 +73,10 @@ def train(device: str) -> tuple[list[float], list[Any]]:
             for parameter in parameters:
                 gradient: Any = parameter.grad
                 changed: Any = parameter
+                # `-=` binds the name to whatever comes back, so a second name keeps the parameter to compare with.
                 changed -= RATE * gradient
                 if changed is not parameter:
                     raise RuntimeError("`p -= step` under no_grad made another tensor than the parameter")
+                # Zeroed and not dropped: the next backward pass has to add to this very tensor.
                 gradient.zero_()
     return losses, [parameter.detach().cpu().numpy() for parameter in parameters]

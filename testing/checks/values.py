@@ -74,6 +74,7 @@ def differences(
     if reference.dtype.kind == "c" and not dtype.is_complex:
         yield f"{dtype} instead of a complex dtype"
         return
+    # Most results agree in every byte, which is cheaper to see, and holds for dtypes that NumPy cannot compute with.
     if result.dtype == reference.dtype and result.tobytes() == reference.tobytes():
         return
     if dtype.is_floating_point or dtype.is_complex:
@@ -118,6 +119,7 @@ def _svd(result: Any) -> Any:
     """Return the singular values and the product of the factors: vectors are free to change their phase."""
     u, values, v = map(as_array, result)
     count = values.shape[-1]
+    # With `full_matrices` U has more columns, V more rows, which the product leaves free.
     return _of(result, values, (u[..., :count] * values[..., None, :]) @ v[..., :count, :])
 
 
@@ -136,6 +138,7 @@ def _eigh(result: Any) -> Any:
 def _qr(result: Any) -> Any:
     """Return the absolute values of R, whose rows have arbitrary signs, and the product if there is a Q."""
     q, r = map(as_array, result)
+    # In the mode "r" Q is an empty tensor.
     return _of(result, abs(r), q @ r if q.ndim == r.ndim else abs(r))
 
 
@@ -150,6 +153,7 @@ def _in_order(result: Any) -> Any:
     """Return the eigenvalues of a general matrix, which come in any order, sorted."""
     values = result[0] if isinstance(result, list | tuple) else result
     array = as_array(values)
+    # Rounded, or the last digits of equal real parts would decide the order of conjugate pairs.
     in_order = np.take_along_axis(array, np.argsort(np.round(array, 3), axis=-1), axis=-1)
     return tt.tensor(in_order) if isinstance(values, TensorBase) else in_order
 
@@ -224,6 +228,7 @@ def check_values(case: Case) -> Iterator[str]:
         yield SKIPPED
         return
     references = [case.reference] if case.reference else [numpy_reference]
+    # The CPU, itself checked against NumPy, stands in where an operator has no reference, or none for these arguments.
     if case.device != "cpu" and case.reference is None:
         references.append(cpu_reference)
     for reference in references:

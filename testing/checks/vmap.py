@@ -50,10 +50,12 @@ def probe_vmap(call: CheckedCall, log: Log) -> Iterator[Finding]:
     runs: list[tuple[str, Sequence[int], int]] = [("all tensors", everything, 0)]
     if len(tensors) > 1:
         names = [name for _, name, _ in call.tensors()]
+        # A changed argument has to be mapped: one tensor has no room for the examples' different values.
         runs += [(f"'{names[i]}' alone", (i,), 0) for i in everything if targets <= {i}]
     if call.definition.kind != "view":  # a view may need the strides that only the first dim leaves
         runs.append(("all tensors along their last dim", everything, -1))
     for words, mapped_tensors, dim in runs:
+        # A loop and vmap may differ in ties, so both are kept as functions, to be run on other values.
         looped = partial(_looped, places=mapped_tensors, log=log)
         mapped = partial(_mapped, vmap=vmap, places=mapped_tensors, dim=dim, log=log)
         expected = looped(call)
@@ -85,6 +87,7 @@ def _gradients(call: CheckedCall, log: Log) -> Iterator[Finding]:
     if not floating_tensors or call.definition.undifferentiated or declared(call):
         return
     try:
+        # In double precision, or the order of additions would show.
         call = converted(call, doubled(main_dtype(call)))
         tensors = [plain(t) for t in tensors_in(call.args)]
         others = [_flipped(t) for t in tensors]
@@ -116,10 +119,12 @@ def _gradients_at(call: CheckedCall, log: Log, places: Sequence[int], *tensors: 
     def loss(*chosen: Any) -> Any:
         new = dict(zip(places, chosen, strict=True))
         result = log.run(call.with_tensors([new.get(i, t) for i, t in enumerate(tensors)]))
+        # It ties the sum to an argument, so that there is a graph even if no result is floating-point.
         total: Any = ops.sum(chosen[0]).real * 0
         for value in tensors_in(result):
             if floating(value):
                 numbers = ops.view_as_real(value) if value.dtype.is_complex else value
+                # Different weights, or a gradient in the wrong place would not show in a sum.
                 weights = ops.arange(numbers.numel(), dtype=numbers.dtype, device=numbers.device) % 7 - 3.3
                 total = total + ops.sum(numbers * weights.reshape(tuple(numbers.shape)))
         return total
@@ -165,6 +170,7 @@ def _targets(call: CheckedCall) -> set[int]:
 def _mapped(call: CheckedCall, *, vmap: Any, places: Sequence[int], dim: int, log: Log) -> list[Any]:
     """Return the result of vmap over some of the tensors of a call."""
     tensors = [plain(t) for t in tensors_in(call.args)]
+    # The second example has the same values elsewhere: valid for the operator, and not equal to the first.
     batches = [ops.stack([t, _flipped(t)], dim) if i in places else t for i, t in enumerate(tensors)]
     dims = tuple(dim if i in places else None for i in range(len(tensors)))
     return list(tensors_in(vmap(_function(call, log), in_dims=dims)(*copied(batches))))

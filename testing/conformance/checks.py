@@ -28,6 +28,7 @@ def check_runs(case: Case) -> Iterator[str]:
     """Call the operator, or meet the error that the sample names."""
     error = case.sample.error
     if error is None:
+        # Taken now, as `check_inputs` asks what this very call changed.
         case.before = Snapshot(case.given)
         case.result = case.run()
         return

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["MARK", "junit"]
 
 MARK: Final = "<!-- written by tt ops check -->"
+# XML 1.0 has no other characters, not even escaped.
 _UNPRINTABLE: Final = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 
 

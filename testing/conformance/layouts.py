@@ -50,6 +50,7 @@ FREE: Final = frozenset({"fill", "ones_like", "full_like", "new_ones", "new_full
 
 def is_served(op: str, place: Place) -> bool:
     """Return whether any kernel of an operator is for the layout, alone or together with strided tensors."""
+    # Registrations name the layouts of a call in alphabetical order.
     both = tuple(sorted((place.layout, "strided")))
     return any(REGISTRY.kernels_of(op, place.device, layouts) for layouts in ((place.layout,), both))
 
@@ -81,6 +82,7 @@ def check_layout(
             try:
                 case.result = case.run()
             except NoKernelError as error:
+                # An operator without a kernel for the layout is no fault; one that its kernel calls is.
                 if not (error.args and f"{target.op}(" in str(error).splitlines()[0]):
                     report.failures.append(failed("runs", f"{type(error).__name__}: {error}"))
                 continue
@@ -118,6 +120,7 @@ def _cases(
         if sample.error is not None or not _is_finite(sample.args):
             continue
         tensors = [i for i, value in enumerate(sample.args) if next(tensors_in(value), None) is not None]
+        # Arguments that promote together are the operands; an index, say, stays strided.
         grouped = [i for i in tensors if i in operator.group] or tensors[:1]
         sets = [grouped, *([i] for i in grouped)] if len(grouped) > 1 else [grouped] if grouped else []
         laid_out = False
@@ -137,6 +140,7 @@ def _cases(
 
 
 def _laid_out(tensor: Tensor, backend: Backend) -> Any:
+    # Zeros, so that a sparse layout has something to leave out.
     array = np.where(_third(tensor.shape), 0, as_array(tensor)).astype(tensor.dtype.numpy)
     return wrap(backend.from_numpy(array), backend.spec(tensor.dtype))
 
@@ -165,6 +169,7 @@ def _values(case: Case) -> Iterator[str]:
         yield f"{len(results)} results instead of {len(references)}"
     elif not results and case.result != expected:
         yield f"{case.result!r} instead of {expected!r}"
+    # Not strict: another number of results has been reported.
     for one, other in zip(results, references, strict=False):
         actual, array = dense(one), as_array(other)
         if (actual.shape, one.dtype) != (other.shape, other.dtype):
@@ -172,6 +177,7 @@ def _values(case: Case) -> Iterator[str]:
             continue
         # Elements that are infinite or NaN there are not compared.
         kept = np.where(np.isfinite(widened(array)), array, as_array(actual)).astype(array.dtype)
+        # Kernels of a layout add in another order than dense ones.
         rtol, atol = tolerances(one.dtype)
         yield from differences(actual, kept, tolerance=(8 * rtol, 64 * atol))
 

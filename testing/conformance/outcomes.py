@@ -166,6 +166,7 @@ class Baseline:
             failed = set(before.get("failed", ()))
             if outcome.missing and not before.get("missing"):
                 comparison.regressions.append((target, "is missing now" if before else "is missing"))
+            # A new failure of an operator that had others is a regression, too.
             for check in outcome.failed:
                 if check not in failed:
                     comparison.regressions.append((target, f"{check} fails" + (" now" if before else "")))
@@ -174,6 +175,7 @@ class Baseline:
             if before.get("missing") and not outcome.missing:
                 comparison.mended.append((target, "is no longer missing"))
             if outcome.report is not None:
+                # A check that did not run says nothing of its old failure.
                 ran = set(outcome.report.checks)
                 comparison.mended.extend(
                     (target, f"{check} no longer fails")

@@ -73,6 +73,7 @@ class ConformanceItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Return where the operator is defined."""
+        # pytest counts lines from zero.
         file, line = REGISTRY.operator(self.target.op).definition.location
         return file or self.path, max(line - 1, 0), f"{self.backend.place}: {self.target}"
 
@@ -81,6 +82,7 @@ class ConformanceItem(pytest.Item):
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
     """Add items for the requested backends to the session."""
     report = yield
+    # The report of the session lists its children, so these items need no file.
     if isinstance(collector, pytest.Session):
         report.result = [*report.result, *backends(collector)]
     return report

@@ -62,6 +62,7 @@ def select(patterns: Sequence[str]) -> list[OpDefinition]:
     """
     start()
     for namespace in {pattern.partition("::")[0] for pattern in patterns if "::" in pattern}:
+        # Asking for overloads loads the plugin that owns the namespace, and the registry then has its operators.
         REGISTRY.overloads(f"{namespace}::")
     return matching(list(REGISTRY.definitions()), patterns)
 
@@ -86,6 +87,7 @@ def targets(
         if definition.samples is None and sampled:
             continue
         promised = [n for n in dtype_names(definition.dtypes) if has_dtype(device, to_dtype(n))]
+        # An operator without any of the chosen dtypes is checked in all of its own, not left out.
         chosen = [n for n in promised if names is None or n in names] or promised
         result += [Target(definition.name, name) for name in chosen]
     return result
@@ -180,6 +182,7 @@ def check_target(
         text = f"the samples cannot be made on the device: {type(error).__name__}: {error}"
         report.failures.append(Failure(target.op, device, target.dtype, "(all)", "runs", text, ""))
         return report
+    # Checks that are made once for an operator need a sample with a result.
     last = max((index for index, sample in enumerate(drawn) if sample.error is None), default=-1)
     # That another seed changes something is asked of all samples together: a part of them may leave no choice.
     shared: dict[str, object] = {"varied": True} if most is not None and len(drawn) == most else {}

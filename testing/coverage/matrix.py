@@ -103,6 +103,7 @@ class Matrix:
     def served(self, place: Place, family: str | None = None) -> tuple[int, int]:
         """Return how many operators a backend serves, and how many there are for its layout."""
         counts = self.counts(place, family)
+        # Operators for another layout are no gap of this one.
         whole = counts.total() - counts["other layout"]
         return whole - counts["missing"], whole
 
@@ -203,6 +204,7 @@ def matrix(
     if missing:
         rows = [row for row in rows if any(cell.missing for cell in row.cells)]
     order = {family: i for i, family in enumerate(dict.fromkeys(row.family for row in rows))}
+    # The sort is stable: within a family the operators stay in the schema's order.
     rows.sort(key=lambda row: order[row.family])
     return Matrix(chosen, tuple(rows), "" if asked is None else asked.name)
 

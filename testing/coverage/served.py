@@ -116,11 +116,13 @@ def definitions_of(name: str) -> list[OpDefinition]:
     public = name.removeprefix("tt.")
     if public.startswith("Tensor."):  # a method, as pages of operators that are no functions are called
         name = public = public.removeprefix("Tensor.")
+    # "max.dim" is the overload "dim" of the public name "max", while "linalg.svd" is a public name itself.
     operator = public_names().get(public) or public_names().get(public.rpartition(".")[0])
     if operator is not None and not REGISTRY.overloads(name):
         overload = "" if public in public_names() else "." + public.rpartition(".")[2]
         name = operator + overload
     names = REGISTRY.overloads(name)
+    # An in-place form is no operator of its own in the registry.
     if not names and name.endswith("_"):
         names = tuple(n for n in REGISTRY.overloads(name[:-1]) if REGISTRY.operator(n).definition.has_inplace)
     if not names:
@@ -148,6 +150,7 @@ def parse_place(text: str) -> Place:
         if text in (str(match), f"{match.device}/{match.layout}"):
             return match
 
+    # If a plugin that is missing or broken has the device, this says so better.
     host.require("device", text.partition("/")[0])
     raise UnknownNameError("backend", text, [str(match) for match in known])
 
@@ -195,6 +198,7 @@ def computed_by(kernel: Kernel) -> str:
 def compute_dtype(operator: Operator, dtype: Dtype) -> Dtype | None:
     """Return the dtype in which a call computes whose arguments have a dtype; None where no argument decides it."""
     if operator.group:
+        # The bits that a call with such arguments has in the key of its dtypes.
         bits = DIM_BITS[dtype.code]
     elif operator.others:
         bits = (dtype.code + 1) << operator.others[0][1]
@@ -243,6 +247,7 @@ def coverage(
         if compute.name == "complex32" and definition.promote and definition.kind != "view":
             names_of_compute.add("complex64")  # in which the dispatcher computes it
         kernels = [r for r in kernels if names_of_compute & kernel_dtypes(r, definition)]
+    # In the order in which a call is resolved: kernel, generic kernel, a preferred fallback, composite, fallback.
     if kernels:
         served = set[str]().union(*(kernel_dtypes(r, definition) for r in kernels))
         dtypes = tuple(d.name for d in ALL_DTYPES if d.name in served)

@@ -57,6 +57,7 @@ def is_wrapper(tensor: Tensor) -> bool:
 
 def components(array: Array) -> Array:
     """Return the real numbers that an array holds, as one row."""
+    # Real and imaginary parts side by side, in the order of the rows of a Jacobian.
     flat = np.ascontiguousarray(array).reshape(-1)
     if np.iscomplexobj(flat):
         return np.stack([flat.real, flat.imag], -1).reshape(-1)

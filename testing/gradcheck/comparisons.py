@@ -51,6 +51,7 @@ def compare_fast(
 
     def direction(array: Array) -> Array:
         numbers = random_array(rng, array.shape, np.iscomplexobj(array))
+        # An array without elements has the norm 0.
         return numbers / max(float(np.linalg.norm(numbers)), 1e-30)
 
     arrays = [to_array(y) for y in outputs]
@@ -64,6 +65,7 @@ def compare_fast(
         gradient = problem.gradients(outputs, leaves, [u if j == k else None for j in range(len(arrays))])[
             number
         ]
+        # Through the layout: a sparse input has no direction where it stores nothing.
         along = to_array(problem.where[number].tensor(v))
         analytical = float(components(problem.where[number].read(gradient)) @ components(along))
         if not np.isclose(analytical, numerical, rtol, atol, equal_nan=True):
@@ -92,5 +94,6 @@ def compare_forward(problem: GradcheckProblem, rtol: float, atol: float) -> None
             )
         counts = len(rows[0]) if rows else 0
         jacobians = [problem.where[number].spread(np.stack([row[k] for row in rows])) for k in range(counts)]
+        # An input without elements gives no rows to count the outputs by.
         jacobians = jacobians or [np.zeros_like(numerical) for numerical in problem.numerical(number)]
         _expect_same(problem, number, jacobians, rtol, atol, "forward mode")

@@ -104,6 +104,7 @@ class StoredPoint(Point):
     def spread(self, rows: Array) -> Array:
         """Return the rows of a Jacobian for all components of the input; they are zero where nothing can be moved."""
         parts = 2 if np.iscomplexobj(self.array) else 1
+        # The parts of a complex element lie next to each other in a row of components.
         whole = np.zeros((int(np.prod(self._handle.shape)), parts, rows.shape[-1]))
         whole[self._places] = rows.reshape(len(self._places), parts, rows.shape[-1])
         return whole.reshape(-1, rows.shape[-1])

@@ -43,8 +43,10 @@ def backward(leaves: Collection[Any], starts: Iterable[tuple[Any, Any]]) -> list
         Each result from which a pass starts, with its gradient.
     """
     for leaf in leaves:
+        # `backward` adds to the gradients that are there.
         leaf.grad = None
     for result, gradient in starts:
+        # The graph is kept, as further passes go through it.
         result.backward(gradient, retain_graph=True)
     return [leaf.grad for leaf in leaves]
 
@@ -82,6 +84,7 @@ class GradcheckProblem:
         layout = [(tuple(y.shape), y.dtype.name) for y in outputs]
         if self._layout is None:
             self._layout = layout
+        # Moved inputs may take another branch, and the difference of two branches is no derivative.
         if layout != self._layout:
             raise UnstableOutputsError(
                 "the outputs of the function differ in number, shape or dtype between two calls, so there is no "
@@ -93,6 +96,7 @@ class GradcheckProblem:
     def evaluate(self, points: dict[int, Array]) -> list[Array]:
         """Return the floating-point outputs at a point; the inputs require gradients, as functions may ask or use."""
         args = [
+            # New tensors for each evaluation, as the function may change its inputs.
             self.where[i].tensor(points[i]).requires_grad_() if i in points else plain(x)
             for i, x in enumerate(self.inputs)
         ]
@@ -154,6 +158,7 @@ class GradcheckProblem:
             rows.append(
                 [(components(a) - components(b)) / (2 * self.eps) for a, b in zip(*sides, strict=True)]
             )
+        # For the number and sizes of outputs where an input without elements gives no rows.
         outputs = self.evaluate(self.points)
         return [
             self.where[place].spread(

@@ -47,6 +47,7 @@ def check_inputs(problem: GradcheckProblem, eps: float) -> None:
 
 def check_batched(problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any]) -> None:
     """One pass with several vectors must give what one pass for each of them gives."""
+    # Seeded, so that a failure can be repeated.
     inputs = list(leaves.values())
     rng = np.random.default_rng(0)
     for k, output in enumerate(outputs):

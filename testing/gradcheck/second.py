@@ -73,6 +73,7 @@ def gradgradcheck(
     known = [outputs[k] for k in known_places]
     if grad_outputs is None:
         rng = np.random.default_rng(0)
+        # They are inputs of the checked function, too: the gradient is differentiated with respect to them as well.
         cotangents = [_random_like(y, rng, gen_non_contig_grad_outputs) for y in known]
     else:
         cotangents = tensors(grad_outputs)
@@ -100,6 +101,7 @@ def gradgradcheck(
         results = [y for y in tensors(func(*[replaced.get(i, a) for i, a in enumerate(args)])) if floating(y)]
         results = [y for y in results if y.requires_grad]
         grads = tt.autograd.grad(results, leaves, vectors, create_graph=True, allow_unused=True)
+        # Every gradient is an output of the checked function: an unused leaf has zero, in its own layout.
         complete = [g if g is not None else leaf.detach() * 0 for g, leaf in zip(grads, leaves, strict=True)]
         return tuple(
             g.to_dense(masked_grad=masked) if g.layout.name.startswith("sparse") else g for g in complete

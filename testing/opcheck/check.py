@@ -121,6 +121,7 @@ def opcheck(
         fails = list(_calling(call, log))
         for name in chosen:
             findings = fails or list(_make(name, call, log, report))
+            # Later tests do not report again what an earlier one has found.
             log.reported |= {(finding.fault, finding.argument) for finding in findings}
             failures = [_failure(name, finding, also, log) for finding, also in _grouped(findings)]
             report.checks[name] += 1
@@ -130,6 +131,7 @@ def opcheck(
                 if failures
                 else "SUCCESS"
             )
+            # Of a call that fails nothing else can be said.
             if fails:
                 break
     report.samples = log.calls
@@ -187,6 +189,7 @@ def _failure(test: str, finding: Finding, also: tuple[str, ...], log: Log) -> Op
         probes = [probe_unchanged]
 
     def look(call: CheckedCall) -> Iterator[Finding]:
+        # A probe may stand in several parts; and a log of its own keeps the search out of the report.
         for probe in dict.fromkeys(probes):
             yield from probe(call, Log(log.rtol, log.atol))
 

@@ -35,6 +35,7 @@ def smallest(finding: Finding, probe: Callable[[CheckedCall], Iterator[Finding]]
     progress = True
     while progress and tries > 0:
         progress = False
+        # Greedy: after each success the search starts over from the smaller call.
         for smaller in _smaller(finding.call):
             if tries <= 0:
                 break
@@ -81,6 +82,7 @@ def _find(
 ) -> Finding | None:
     findings = []
     try:
+        # One by one, so that a probe that fails half-way keeps what it has found.
         for one in probe(smaller):
             findings.append(one)
     except Exception:  # the operator need not take the smaller arguments

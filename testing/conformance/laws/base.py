@@ -32,6 +32,7 @@ class Law:
     def broken(self, word: str, case: Case) -> Iterator[str]:
         """Yield the ways in which a case breaks the law."""
         done = f"law {word}"
+        # A text names the check that looks after this law already.
         if isinstance(self.check, str) or (not self.every and case.shared.get(done)):
             return
         messages = list(self.check(case))

@@ -31,6 +31,7 @@ def pointwise(case: Case) -> Iterator[str]:
         return
 
     def last(value: Any) -> Any:
+        # Arguments that broadcast along the first dimension belong to every row.
         if isinstance(value, TensorBase) and value.ndim == len(shape) and value.shape[0] > 1:
             rows: Any = value
             return rows[-1:]
@@ -59,6 +60,7 @@ def reduction(case: Case) -> Iterator[str]:
     if not kept:
         return
     dim = kept[0]
+    # Dimensions that are gone move those behind them to the front.
     at = dim if keep else dim - sum(d < dim for d in dims)
     name = next(name for name, value in case.bound.items() if value is tensor)
     alone = case.run_bound({**case.bound, name: tensor.narrow(dim, tensor.shape[dim] - 1, 1)})
@@ -72,6 +74,7 @@ def _reduced(case: Case, ndim: int) -> set[int]:
     dim = case.bound.get("dim")
     if case.definition.name == "trace":
         return {0, 1}
+    # As in PyTorch, no dims mean all of them; for `all` and `any` they mean none.
     if dim is None or (dim in ([], ()) and case.definition.name not in ("all.dim", "any.dim")):
         return set(range(ndim))
     dims = dim if isinstance(dim, list | tuple) else [dim]

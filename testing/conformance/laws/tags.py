@@ -68,6 +68,7 @@ def no_derivative(case: Case) -> Iterator[str]:
             yield "a result does not require a gradient"
             continue
         try:
+            # Only a single number has a gradient by default, so the result's own values serve as one.
             tt.autograd.backward(tensor, tensor.detach())
         except GradientError:
             continue
@@ -147,6 +148,7 @@ def exact_out(case: Case) -> Iterator[str]:
     yield from refused(lambda: case.into(wrong), f"out= of {wrong[0].dtype} for a result of {outs[0].dtype}")
     described = results[0].dtype, results[0].shape
     name = next((n for n, v in case.bound.items() if _fits(v, *described)), None)
+    # The other tag of this law, `exact_target`, says nothing of shared memory.
     if name is not None and len(outs) == 1 and "exact_out" in case.definition.tags:
         argument = copy_of(case.bound[name])
         bound = {**case.bound, name: argument}
