@@ -213,6 +213,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
         return False
     expected = 1
     strides = _strides(self)
+    # An empty tensor has no gaps, whatever its strides say.
     if 0 in shape:
         return True
     # The stride of a dimension of size 1 does not matter.

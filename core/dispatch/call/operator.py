@@ -199,6 +199,7 @@ class Operator:
         """
         overload = self._overloads.get(form)
         if overload is None:
+            # Threads may make it at the same time; `setdefault` keeps one, as the cached calls hang on it.
             overload = self._overloads.setdefault(form, self._make_overload(form))
         return overload
 
@@ -354,6 +355,7 @@ class Operator:
 
     def resolve(self, form: str, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
         """Return a new cached call for a combination; see `tt.core.dispatch.resolve.resolve`."""
+        # Someone may still hold the overload of an operator that has been taken back.
         if self.removed:
             raise UnknownOpError(self.name, self.registry.names())
         return self._resolve(self, form, keys, bits, args)
@@ -382,6 +384,7 @@ class Operator:
 
     def resolve_rest(self, cached: CachedCall) -> CachedCall:
         """Return the cached call for calls that no kernel of `cached` accepts."""
+        # Without arguments, as it serves all calls that the kernels of `cached` decline.
         if cached.rest is None:
             cached.rest = self._resolve(self, cached.form, cached.keys, cached.bits, (), without_kernels=True)
         return cached.rest

@@ -66,6 +66,7 @@ def verify(cached: CachedCall, choice: BoundKernel, handles: Any) -> None:
     if type(handles) is not cached.handle_type:
         cached.result_bits = 0  # so that every result is looked at before it is wrapped
     cached.verified = True
+    # Only the first choice may run without being asked; before another one runs, those before it must decline.
     cached.direct = cached.plain is not ABSENT and choice is cached.choices[0]
     if "random" in cached.operator.definition.tags:
         cached.direct = False  # `CachedCall.run` looks at handlers
@@ -107,6 +108,7 @@ def verify_one(cached: CachedCall, choice: BoundKernel, handle: Any, spec: Any, 
     if spec is None:
         return
     if type(handle) is not cached.handle_type:
+        # A kernel may leave out a result that the schema calls optional.
         if handle is None and any(r.type.optional for r in cached.operator.definition.signature.returns):
             return
         if handle is None or isinstance(handle, _NO_ARRAY) or type(handle) in _NUMBERS:

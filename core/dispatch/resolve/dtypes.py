@@ -101,6 +101,7 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
                 "  try: `~` or logical_not() to invert a mask, `^` or logical_xor() for the difference of two"
             )
         compute = promote_bits(group, default)
+        # A `dtype=` that is given decides over `int_to_int64` and the like.
         if asked is not None:
             compute = asked
         elif ("int_to_int64" in rules and compute.kind in ("bool", "signed", "unsigned")) or (
@@ -111,6 +112,7 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
             compute = default
     elif asked is not None:
         compute = asked
+    # Without promotion the first tensor decides, as in PyTorch.
     elif others:
         compute = others[0]
     elif operator.is_factory:

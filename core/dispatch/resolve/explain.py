@@ -270,6 +270,7 @@ def explain(name: str, specs: Sequence[str | complex], form: str = "functional")
     >>> tt.explain("add", ["cpu:float32", "cpu:int64"]).resolution.compute
     tt.float32
     """
+    # A text is a sequence of texts, too, each of one letter.
     if isinstance(specs, str):
         raise ArgumentError("explain", f"specs is a list, with a text for each argument: write [{specs!r}]")
     arguments = [parse_spec(text) for text in specs]
@@ -294,6 +295,7 @@ def explain(name: str, specs: Sequence[str | complex], form: str = "functional")
     except DispatchError as error:
         explanation.error = error
     except TTError as error:
+        # A name that does not exist is a mistake in the question and no answer to it.
         if isinstance(error, UnknownNameError):
             raise
         explanation.error = error
@@ -328,6 +330,7 @@ def _refused(operator: Operator, form: str, arguments: list[ArgumentSpec]) -> TT
         return None
     values: dict[int, Any] = {}
     for index, spec in enumerate(arguments):
+        # Specs beyond the last slot are further items of its list.
         position, how, _ = slots[min(index, len(slots) - 1)]
         value = _value(spec)
         if how in (c.GROUP_LIST, c.OTHER_LIST):
@@ -342,6 +345,7 @@ def _refused(operator: Operator, form: str, arguments: list[ArgumentSpec]) -> TT
                 return None  # an argument that specs cannot give
             value = None
         args.append(value)
+    # Made on meta, the call runs the shape rule and nothing else, which raises what the real call would.
     try:
         operator.overload(form).dispatch(tuple(args))
     except (DispatchError, DataDependentError):
@@ -401,6 +405,7 @@ def _keys_and_bits(
         if how in (c.GROUP_TENSOR, c.GROUP_LIST):
             # Two bits a dtype, with and without dimensions; see Note [Level 2] in `promotion`.
             bits |= (2 if argument.zero_dim else 1) << (2 * argument.dtype.code)
+        # Of a list outside the group the first tensor decides, so a position that is taken stays.
         elif how == c.OTHER_TENSOR or (shift and not position_at(bits, shift)):
             bits |= (argument.dtype.code + 1) << shift
         if index == 0 and form == "inplace":

@@ -140,6 +140,7 @@ def _describe(value: TensorBase) -> str:
 
 def _places(operator: Operator) -> str:
     """Return where kernels exist: "cpu, cpu/sparse_csr {float32, float64}; cuda {float32}"."""
+    # The plugins of all devices, so that the message names kernels of those that nothing has used yet.
     for device in plugins().names("device"):
         with contextlib.suppress(TTError):  # a failed plugin has no kernels
             plugins().activate("device", device)

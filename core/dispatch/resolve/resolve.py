@@ -65,11 +65,13 @@ def resolve(
     """
     resolution = Resolution(operator.name, form, partial(_described, operator, form, keys, bits))
     context = ResolveContext(CallKey(operator, form, keys, bits), args, resolution)
+    # PyTorch returns the argument itself here, so that it keeps its identity and its history.
     if form == "functional" and "real_is_self" in operator.definition.tags:
         compute = resolve_dtypes(operator, form, bits).compute
         if compute is not None and not compute.is_complex:
             resolution.note("composite", "(itself)", True, "of real numbers, the result is the argument")
             return make_cached_call(context, COMPOSITE, function=_itself)
+    # Ambient layers (autocast) have no bit in the keys of tensors; they are asked before the layers that have.
     if STATE.ambient != 0:
         cached = _resolve_ambient(context)
         if cached is not None:
@@ -103,11 +105,13 @@ def _resolve_ambient(context: ResolveContext) -> CachedCall | None:
     kind = operator.definition.kind
     if form == "functional" and kind in ("composite", "view", "factory"):
         return None
+    # Resolved as if no ambient layer were there, to see what would run below.
     with without_ambient():
         below = operator.overload(form).cached_call_of(keys, bits, context.args)
     bottom = below
     while bottom.kind == LAYER and bottom.below is not ABSENT:
         bottom = bottom.below
+    # A kernel calls no operators that a setting could reach, so nothing has to be suspended for it.
     if bottom.kind not in (COMPOSITE, REROUTE):
         return None
     resolution.note("ambient layers", "(none)", False, "what the operator consists of does not meet them")
@@ -322,6 +326,7 @@ def _main_layout(layouts: tuple[str, ...]) -> str:
 
 def _check_target(operator: Operator, dtypes: CallDtypes) -> None:
     result = dtypes.results[0] if dtypes.results else None
+    # Checked here and not in each run, since the key decides both dtypes.
     if dtypes.target is None or result is None or result is dtypes.target:
         return
     if "exact_target" in operator.definition.tags:
