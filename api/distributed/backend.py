@@ -12,7 +12,7 @@ from tt import Tensor
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.stores.store import Store
 
-__all__ = ["ANY_RANK", "RESERVED_TAG", "Backend", "Capabilities", "Pending", "Queued"]
+__all__ = ["ANY_RANK", "RESERVED_TAG", "Awaited", "Backend", "Capabilities", "Pending", "Queued"]
 
 ANY_RANK = -1
 """The source of a message that may come from every rank."""
@@ -50,6 +50,24 @@ class Pending(Protocol):
     def source(self) -> int | None:
         """The rank that a received message came from; None for everything else, and before it is done."""
         ...
+
+
+class Awaited(ABC):
+    """A `Pending` whose thread may sleep until another rank has done something for it."""
+
+    source: int | None = None
+
+    @abstractmethod
+    def test(self) -> bool:
+        """See `Pending`."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """See `Pending`."""
+
+    @abstractmethod
+    def linger(self, seconds: float) -> None:
+        """Sleep until a `test` may make progress, at most for some seconds; called without the lock of the loop."""
 
 
 class Queued(ABC):

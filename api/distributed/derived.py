@@ -6,8 +6,8 @@ from collections.abc import Generator, Sequence
 
 import tt
 from tt import Tensor
-from tt.distributed.backend import RESERVED_TAG, Backend, Pending
-from tt.distributed.progress import Steps
+from tt.distributed.backend import RESERVED_TAG, Awaited, Backend, Pending
+from tt.distributed.progress import Steps, let_others_run
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.reductions import Prepared, combine
 
@@ -27,10 +27,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _All:
+class _All(Awaited):
     """Is done when several operations are."""
-
-    source = None
 
     def __init__(self, pending: list[Pending]) -> None:
         self._pending = pending
@@ -43,6 +41,13 @@ class _All:
     def cancel(self) -> None:
         for each in self._pending:
             each.cancel()
+
+    def linger(self, seconds: float) -> None:
+        for each in self._pending:
+            if isinstance(each, Awaited):
+                each.linger(seconds)
+                return
+        let_others_run()
 
 
 def together(pending: list[Pending]) -> Pending:

@@ -35,7 +35,17 @@ class DistBackendError(DistError):
 
 
 class DistNetworkError(DistError, ConnectionError):
-    """A connection could not be made, or was lost."""
+    """A connection could not be made, or was lost.
+
+    Attributes
+    ----------
+    rank : int or None
+        The rank of the group that the connection led to, as far as it is known.
+    """
+
+    def __init__(self, message: str = "", rank: int | None = None) -> None:
+        super().__init__(message)
+        self.rank = rank
 
 
 class DistStoreError(DistError):

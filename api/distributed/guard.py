@@ -30,6 +30,7 @@ from tt.distributed.errors import (
     CollectiveMismatchError,
     DistBackendError,
     DistError,
+    DistNetworkError,
     DistTimeoutError,
     RankReport,
 )
@@ -245,8 +246,12 @@ class Guard:
             pass  # the store's server may end before the last operation does, which the engine reports if it matters
         return None
 
-    def _who_left(self, call: Call) -> BaseException | None:
-        """Return a rank that has left without which the operation cannot end: one that was killed, else the first."""
+    def _who_left(self, call: Call, lost: int | None = None) -> BaseException | None:
+        """Return a rank that has left without which the operation cannot end.
+
+        One that was killed comes first, then the one whose connection was lost, then those that have not left because
+        of others.
+        """
         gone = []
         others = [rank for rank in range(len(self.ranks)) if rank != self.rank]
         # A message needs its peer alone, a collective all others.
@@ -262,7 +267,13 @@ class Guard:
         if not gone or (call.peer == ANY_RANK and len(gone) < len(others)):
             return None
         # The one that was killed is the cause; others may have left because of it.
-        return next((left for left in gone if left.reason.startswith(_WITHOUT_A_WORD)), gone[0])
+        own = None if lost is None else self.ranks[lost]
+        return min(
+            gone,
+            key=lambda left: (
+                not left.reason.startswith(_WITHOUT_A_WORD), left.rank != own, left.reason in _CONSEQUENCES
+            ),
+        )  # fmt: skip
 
     def failed(self, call: Call, cause: BaseException, seconds: float) -> Generator[Pending, None, DistError]:
         """Return the error of an operation that has expired, or whose peer has failed, with what each rank does."""
@@ -301,7 +312,8 @@ class Guard:
     def broken(self, call: Call, error: BaseException) -> Generator[Pending, None, DistError | None]:
         """Tell the others that this rank's engine has failed, so that they do not wait until the timeout.
 
-        Where it failed because a rank was killed, which the store may learn a little later, return that as an error.
+        Where it failed because a rank has left, return that as an error; the store may learn of a killed one a little
+        later.
         """
         try:
             what = f"{call} (failed: {str(error).partition(chr(10))[0]})"
@@ -309,10 +321,13 @@ class Guard:
                 self.store.set("trouble", b"1")
             reports = tuple((yield from self._reports("stopped", call, what)))
             with self.job.promptly(_PROMPTLY):
-                cause = self._who_left(call)
+                cause = self._who_left(call, getattr(error, "rank", None))
         except (DistError, OSError):
             return None  # the engine's own error is the one to report
-        if not isinstance(cause, Left) or not cause.reason.startswith(_WITHOUT_A_WORD):
+        if not isinstance(cause, Left):
+            return None
+        lost = isinstance(error, DistNetworkError) and cause.reason not in _CONSEQUENCES
+        if not lost and not cause.reason.startswith(_WITHOUT_A_WORD):
             return None  # who left in good order may have left because of the same failure
         return DistTimeoutError(
             f"{_numbered(call)} cannot end: rank {cause.rank} {cause.reason}; {_summary(reports)}", reports

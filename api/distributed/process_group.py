@@ -294,9 +294,10 @@ class ProcessGroup:
             self._failed(record, error)
             raise error from None
         except (DistBackendError, DistNetworkError) as error:
+            lost = isinstance(error, DistNetworkError)
             if (
-                call.sequence is None or self._failure is not None
-            ):  # a message of another size, say: the others do not wait for it
+                call.sequence is None and not lost
+            ) or self._failure is not None:  # a message of another size, say: the others do not wait for it
                 self._recorder.end(record, error)
             else:
                 left = yield from self.guard.broken(call, error)

@@ -13,11 +13,11 @@ from typing import Any, Final
 from weakref import WeakSet
 
 import tt
-from tt.distributed.backend import Pending, Queued
+from tt.distributed.backend import Awaited, Pending, Queued
 from tt.distributed.errors import DistTimeoutError
 from tt.distributed.work import Work
 
-__all__ = ["Expired", "Operation", "Progress", "Steps", "attempt"]
+__all__ = ["Expired", "Operation", "Progress", "Steps", "attempt", "let_others_run"]
 
 Steps = Generator[Pending, None, int | None]
 """The steps of an operation: a generator of its requests that returns the rank of a received message, if any."""
@@ -27,6 +27,9 @@ _SPIN: Final = (
 )
 _BLOCKING: Final = "TT_DISTRIBUTED_BLOCKING_WAIT"
 _AT_ONCE: Final = 4  # tests before others may run: an answer of a rank that is running takes a few µs
+_BRIEFLY: Final = (
+    2e-4  # seconds of the first sleep on what another rank does: its end does not wait for a clock
+)
 _SHORTEST, _LONGEST = 20e-6, 2e-3  # seconds of sleep between two tests
 _SHARE: Final = 0.02  # of the time that it has waited: the larger that is, the less a late look costs
 _WATCH: Final = 0.4  # seconds between two looks at the store, for ranks that have failed
@@ -124,6 +127,11 @@ class Operation(Work):
         """Return the operation's last work on the device, once all of it has been submitted."""
         waits_for = self._waits_for
         return waits_for if isinstance(waits_for, Queued) else None
+
+    def awaited(self) -> Awaited | None:
+        """Return what it waits for, if a thread can sleep on that."""
+        waits_for = self._waits_for
+        return waits_for if isinstance(waits_for, Awaited) else None
 
     def step(self, now: float) -> bool:
         """Go on as far as possible; return whether it has ended.  Only the progress loop calls this."""
@@ -266,9 +274,10 @@ class Progress:
                 # Free between two rounds, so that other threads can submit.
                 with self.lock:
                     ended = self._step()
+                    awaited = self._awaited()
                 if operation.is_completed() or (queued and operation.queued() is not None):
                     break
-                pause.after(ended)
+                pause.after(ended, awaited)
         except BaseException as error:
             with self.lock:
                 operation.give_up(error)
@@ -308,6 +317,14 @@ class Progress:
             ended |= self._advance(lane, queue)
         return ended
 
+    def _awaited(self) -> Awaited | None:
+        """Return a request that this thread can sleep on, until another rank does something for it."""
+        for queue in self._lanes.values():
+            awaited = queue[0].awaited()
+            if awaited is not None:
+                return awaited
+        return None
+
     def _advance(self, lane: Hashable, queue: deque[Operation]) -> bool:
         now = time.monotonic()
         ended = False
@@ -334,7 +351,8 @@ class Progress:
                 if self._stopped:
                     return
                 ended = self._step()
-            pause.after(ended)
+                awaited = self._awaited()
+            pause.after(ended, awaited)
 
     def _forget(self) -> None:
         """Start from nothing in a process that was forked: threads and connections are the parent's."""
@@ -372,9 +390,11 @@ def attempt(steps: Steps) -> Pending | None:
                 at_once -= 1
             elif time.perf_counter() > until:
                 return waits_for
+            elif isinstance(waits_for, Awaited):
+                waits_for.linger(_BRIEFLY)
             # Ranks that share a core must run in order to answer.
             else:
-                _let_others_run()
+                let_others_run()
     except StopIteration:
         return None
     except Exception:
@@ -386,7 +406,7 @@ def attempt(steps: Steps) -> Pending | None:
         raise
 
 
-def _let_others_run() -> None:
+def let_others_run() -> None:
     """Let other threads of this process run, and other processes; time.sleep(0) takes 70 µs."""
     select.select((), (), (), 0)
     if _YIELD is not None:
@@ -399,14 +419,17 @@ class _Pause:
     def __init__(self) -> None:
         self._since = time.perf_counter()
 
-    def after(self, ended: bool) -> None:
-        """Wait after a round, in which an operation has ended or not."""
+    def after(self, ended: bool, awaited: Awaited | None = None) -> None:
+        """Wait after a round, in which an operation has ended or not; where one can be slept on, until it goes on."""
         if ended:
             self._since = time.perf_counter()
             return
         waited = time.perf_counter() - self._since
+        if awaited is not None:
+            awaited.linger(min(max(_BRIEFLY, waited * _SHARE), _LONGEST))
+            return
         if waited < _SPIN:
-            _let_others_run()
+            let_others_run()
             return
         time.sleep(min(max(_SHORTEST, waited * _SHARE), _LONGEST))
 

@@ -235,7 +235,7 @@ def is_mpi_available() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """Return whether the engine for the CPU is installed, which ``gloo`` stands for."""
+    """Return whether the engine ``gloo`` is there: always, since it needs nothing but tt."""
     return is_installed("gloo")
 
 

@@ -188,7 +188,7 @@ def init_process_group(
     ----------
     backend : str, optional
         The engine: ``gloo`` or ``mpi`` (CPU), ``nccl`` (CUDA), ``threads`` (see `run_threads`), or one for each device
-        type: ``cpu:gloo,cuda:nccl``.  By default the installed ones.
+        type: ``cpu:gloo,cuda:nccl``.  By default the installed ones, ``mpi`` before ``gloo``; the log says which.
     init_method : str, optional
         Where the ranks meet: ``env://`` (default), ``tcp://host:port``, ``file:///path``.
     timeout : timedelta, optional

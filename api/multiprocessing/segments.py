@@ -38,7 +38,7 @@ import numpy as np
 import tt
 from tt.errors import GradientError
 
-__all__ = ["OwnedConnection", "Receiver", "Segment", "Sender", "owned"]
+__all__ = ["OwnedConnection", "Receiver", "Segment", "Sender", "new_file", "owned"]
 
 SHARES: Final = os.name == "posix" and hasattr(socket, "send_fds") and hasattr(socket, "AF_UNIX")
 """Whether this system can pass open files between processes; if not, everything is copied."""
@@ -172,7 +172,7 @@ class Ended(weakref.ref[Lease]):
         """Take what `__new__` takes: the base would refuse a third argument."""
 
 
-def _new_file(size: int) -> int:
+def new_file(size: int) -> int:
     """Return a new file without a name."""
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("tt", os.MFD_CLOEXEC)
@@ -274,7 +274,7 @@ class Sender:
                 return self._idle.pop(number)
         # Powers of two, so that segments fit to later messages of about the same size.
         size = max(_SMALLEST, 1 << (nbytes - 1).bit_length())
-        fd = _new_file(size)
+        fd = new_file(size)
         try:
             segment = Segment(next(self._numbers), size, fd)
         except BaseException:

@@ -123,7 +123,7 @@ class ObjectPlace:
         try:
             import fsspec
         except ImportError as error:
-            raise CheckpointError(f"{url}: URLs need fsspec: pip install 'tt-tensor[fsspec]'") from error
+            raise CheckpointError(f"{url}: URLs need fsspec: pip install fsspec") from error
         try:
             self._files, path = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError) as error:  # no package for this kind of store, or no such kind

@@ -127,7 +127,7 @@ def mpi_module() -> Any:
     except (ImportError, RuntimeError, OSError) as error:
         reason = str(error).partition("\n")[0]
         raise DistBackendError(
-            f"the mpi engine needs mpi4py and an MPI library ({reason}): pip install 'tt-tensor[mpi]'"
+            f"the mpi engine needs mpi4py and an MPI library ({reason}): pip install mpi4py mpich"
         ) from error
     return MPI
 

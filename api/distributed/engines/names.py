@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from importlib.util import find_spec
 from typing import Final
 
@@ -12,28 +13,32 @@ __all__ = ["BackendConfig", "by_device", "default_backend", "engine_class", "is_
 
 _GROUP: Final = "tt.distributed.backends"
 _IN_TREE: Final = {
+    "gloo": "tt.distributed.engines.gloo:Gloo",
     "threads": "tt.distributed.engines.threads:Threads",
     "mpi": "tt.distributed.engines.mpi:Mpi",
     "nccl": "tt.distributed.engines.nccl:Nccl",
 }
-_ALIASES: Final = {"gloo": "mpi"}
 _REQUIRES: Final = {"mpi": ("mpi4py",), "nccl": ("nccl", "cupy")}
-_INSTALL: Final = {"mpi": "pip install tt-tensor[mpi]", "nccl": "pip install tt-tensor[nccl12]"}
+_INSTALL: Final = {
+    "mpi": "pip install mpi4py mpich",
+    "nccl": "pip install nccl4py 'cuda-bindings~=12.0' nvidia-nccl-cu12",
+}
 _DEVICES: Final = ("cpu", "cuda")
 _registered: dict[str, type[Backend]] = {}
+_log: Final = logging.getLogger(__name__)
 
 
 def register(name: str, engine: type[Backend]) -> None:
     """Make an engine known by a name."""
     name = name.lower()
-    if name in _registered or name in _IN_TREE or name in _ALIASES:
+    if name in _registered or name in _IN_TREE:
         raise RuntimeError(f"register_backend: there is an engine {name!r} already")
     _registered[name] = engine
 
 
 def is_installed(name: str) -> bool:
     """Return whether an engine and its requirements are installed; nothing is imported."""
-    name = _ALIASES.get(name.lower(), name.lower())
+    name = name.lower()
     if name in _registered:
         return True
     if name in _IN_TREE:
@@ -54,7 +59,7 @@ def engine_class(name: str) -> type[Backend]:
     RuntimeError
         A requirement is not installed; the message says how to install it.
     """
-    requested, name = name, _ALIASES.get(name.lower(), name.lower())
+    requested, name = name, name.lower()
     if name in _registered:
         return _registered[name]
     if name in _IN_TREE:
@@ -68,7 +73,7 @@ def engine_class(name: str) -> type[Backend]:
     if name in packages:
         engine: type[Backend] = packages[name].load()  # type: ignore[attr-defined]
         return engine
-    known = sorted({*_IN_TREE, *_ALIASES, *_registered, *packages})
+    known = sorted({*_IN_TREE, *_registered, *packages})
     raise ValueError(f"Unknown backend {requested!r}; there are {', '.join(known)}")
 
 
@@ -87,8 +92,14 @@ def by_device(backend: str | None) -> dict[str, str]:
         A pair is malformed, or a device type is there twice.
     """
     # PyTorch connects both device types if a program names no backend.
-    if backend is None or not backend:
-        return {"cpu": "mpi", "cuda": "nccl"} if is_installed("nccl") else {"cpu": "mpi"}
+    if not backend or backend.lower() == Backend.UNDEFINED:
+        chosen = {"cpu": "mpi" if is_installed("mpi") else "gloo"}
+        if is_installed("nccl"):
+            chosen["cuda"] = "nccl"
+        _log.info(
+            "no backend is named; it is %s", ",".join(f"{device}:{name}" for device, name in chosen.items())
+        )
+        return chosen
     if ":" not in backend:
         name = backend.lower()
         return {device: name for device in _DEVICES if device in engine_class(name).capabilities.devices}
@@ -132,7 +143,7 @@ class BackendConfig:
     """
 
     def __init__(self, backend: str) -> None:
-        self.device_backend_map = by_device(None if backend == Backend.UNDEFINED else backend)
+        self.device_backend_map = by_device(backend)
 
     def __repr__(self) -> str:
         return ",".join(f"{device}:{name}" for device, name in self.device_backend_map.items())

@@ -115,7 +115,8 @@ def library() -> Library:
         return CupyLibrary(nccl)
     except ImportError as error:
         raise DistBackendError(
-            f"the nccl engine needs NCCL and a binding of it ({error}): pip install 'tt-tensor[nccl12]'"
+            f"the nccl engine needs NCCL and a binding of it ({error}): "
+            "pip install nccl4py 'cuda-bindings~=12.0' nvidia-nccl-cu12"
         ) from error
 
 

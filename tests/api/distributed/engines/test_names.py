@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 import tt.distributed as dist
@@ -18,12 +20,10 @@ def test_an_unknown_engine_names_those_that_there_are():
         names.engine_class("other")
 
 
-@pytest.mark.parametrize("name", ["gloo", "mpi", "nccl"])
+@pytest.mark.parametrize("name", ["mpi", "nccl"])
 def test_an_engine_that_is_not_installed_says_what_to_install(name, monkeypatch):
     monkeypatch.setattr(names, "is_installed", lambda name: False)
-    with pytest.raises(
-        RuntimeError, match=f"the engine '{name}' is not installed\n  try: pip install tt-tensor"
-    ):
+    with pytest.raises(RuntimeError, match=f"the engine '{name}' is not installed\n  try: pip install "):
         names.engine_class(name)
 
 
@@ -48,7 +48,17 @@ def test_a_name_is_taken_once():
 def test_engines_by_device():
     assert names.by_device("threads") == {"cpu": "threads", "cuda": "threads"}
     assert names.by_device("cpu:bare, cuda:Threads") == {"cpu": "bare", "cuda": "threads"}
-    assert names.by_device(None)["cpu"] == "mpi"
+
+
+@pytest.mark.parametrize(("there", "name"), [({"mpi", "gloo"}, "mpi"), ({"gloo"}, "gloo")])
+@pytest.mark.parametrize("backend", [None, "undefined"])
+def test_without_a_name_the_cpu_gets_mpi_where_it_is_installed_and_gloo_elsewhere(
+    there, name, backend, monkeypatch, caplog
+):
+    monkeypatch.setattr(names, "is_installed", lambda name: name in there)
+    caplog.set_level(logging.INFO)
+    assert names.by_device(backend) == {"cpu": name}
+    assert f"no backend is named; it is cpu:{name}" in caplog.text
 
 
 @pytest.mark.parametrize("text", ["cpu:", ":bare", "cpu:bare,cuda", "cpu:bare:x"])

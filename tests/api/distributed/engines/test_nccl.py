@@ -445,7 +445,7 @@ def test_nccl4py_serves_before_cupys_binding(monkeypatch):
 def test_without_a_binding_the_error_says_what_to_install(monkeypatch):
     for name in ("nccl", "cupy_backends.cuda.libs"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(dist.DistBackendError, match=r"pip install 'tt-tensor\[nccl12\]'"):
+    with pytest.raises(dist.DistBackendError, match="pip install nccl4py"):
         nccl_libraries.library()
 
 
