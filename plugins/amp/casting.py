@@ -12,7 +12,7 @@ nothing is recorded, so nothing is kept.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tt.core.dispatch.call.cached_call import LayerRule
 from tt.core.library import ALL_DTYPES, KEYS, STATE, dtype, to_dtype
@@ -40,7 +40,14 @@ class CastRule(LayerRule):
         Only tensors on devices of this type are cast.
     precision : dtype
         That of autocast.
+
+    Attributes
+    ----------
+    policy : str
+        The word of the policy in the schema.
     """
+
+    policy: ClassVar[str] = ""
 
     operator: Any
     overload: Any
@@ -64,6 +71,9 @@ class CastRule(LayerRule):
         self.copy = operator.registry.overload("_to_copy")
         self.rest = tuple(operator.registry.operator("_to_copy").defaults[2:])
         self.positions = tuple([i for i, a in enumerate(operator.arguments) if a.type.is_tensor])
+
+    def __str__(self) -> str:
+        return f"the policy of autocast: {self.policy}"
 
     def call(self, cached: Any, args: tuple[Any, ...]) -> Any:
         """Make the call with its tensors cast."""

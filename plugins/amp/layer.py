@@ -8,7 +8,7 @@ that gradients come back in the dtype of the leaf, and levels of transforms and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.library import KEYS, STATE, Layer, dtype, errors, promote_types, to_dtype
 from tt.plugins.amp.casting import CastRule
@@ -23,22 +23,13 @@ __all__ = ["AutocastLayer"]
 FLOAT32: Final = to_dtype("float32")
 
 
-class PolicyRule(CastRule):
-    """A rule with the word of its policy in the schema."""
-
-    policy: ClassVar[str] = ""
-
-    def __str__(self) -> str:
-        return f"the policy of autocast: {self.policy}"
-
-
-class LowerRule(PolicyRule):
+class LowerRule(CastRule):
     """Computes in the precision of autocast."""
 
     policy = "lower"
 
 
-class Float32Rule(PolicyRule):
+class Float32Rule(CastRule):
     """Computes in float32."""
 
     policy = "float32"
@@ -47,7 +38,7 @@ class Float32Rule(PolicyRule):
         return self.cast_all(args, FLOAT32)
 
 
-class WidestRule(PolicyRule):
+class WidestRule(CastRule):
     """Computes in the widest precision among those of the tensors and that of autocast."""
 
     policy = "widest"
@@ -62,7 +53,7 @@ class WidestRule(PolicyRule):
         return self.cast_all(args, widest)
 
 
-class SetDtypeRule(PolicyRule):
+class SetDtypeRule(CastRule):
     """Sets the argument `dtype` to float32 unless the caller did."""
 
     policy = "set_dtype"
@@ -74,7 +65,7 @@ class SetDtypeRule(PolicyRule):
         return (*args[:at], FLOAT32, *args[at + 1 :])
 
 
-class RefuseRule(PolicyRule):
+class RefuseRule(CastRule):
     """Refuses the call."""
 
     policy = "refuse"
@@ -89,7 +80,7 @@ class RefuseRule(PolicyRule):
         )
 
 
-class LowerResultRule(PolicyRule):
+class LowerResultRule(CastRule):
     """Casts the result: the last step of the operator is a product, and the steps before it need the precision."""
 
     policy = "lower_result"
@@ -103,7 +94,7 @@ class LowerResultRule(PolicyRule):
             STATE.resume(suspended)
 
 
-class WholeRule(PolicyRule):
+class WholeRule(CastRule):
     """Leaves a composite alone with its parts: PyTorch has an operator of that name, without a policy."""
 
     policy = "whole"
@@ -112,14 +103,14 @@ class WholeRule(PolicyRule):
         return args
 
 
-class GivenDtypeRule(PolicyRule):
+class GivenDtypeRule(CastRule):
     """Computes in a dtype that was registered for the operator."""
 
     def __str__(self) -> str:
         return f"registered for autocast: {self.precision}"
 
 
-RULES: Final[dict[str, type[PolicyRule]]] = {
+RULES: Final[dict[str, type[CastRule]]] = {
     rule.policy: rule
     for rule in (LowerRule, Float32Rule, WidestRule, SetDtypeRule, RefuseRule, LowerResultRule, WholeRule)
 }
