@@ -29,7 +29,7 @@ OURS = {
         # Composites there, one operator here, whose result has the dtype that a part with a policy gives.
         "normalize": "linalg_vector_norm", "local_response_norm": "pow", "square": "pow", "trapezoid": "sum",
         "cumulative_trapezoid": "cumsum", "pairwise_distance": "norm", "multilabel_soft_margin_loss": "sum",
-        "native_group_norm": "",
+        "native_group_norm": "", "ormqr": "",
     },
 }  # fmt: skip
 """Operators with a policy for which PyTorch has none of that name, and the one whose policy they follow."""
