@@ -142,9 +142,12 @@ def fitting(xp: Namespace, value: Any, dtype: Any) -> Any:
         value = value.real
     if not xp.isdtype(dtype, "integral"):
         return value
+    info = xp.iinfo(dtype)
+    if isinstance(value, float) and not info.min <= value <= info.max:  # or NaN: only integers wrap
+        raise errors.NumberRangeError(f"{value} is beyond the range of {dtype}")
     whole = int(value)
     if whole < 0 and xp.isdtype(dtype, "unsigned integer"):
-        limit = int(xp.iinfo(dtype).max)
+        limit = int(info.max)
         return whole + limit + 1 if whole >= -limit else whole  # wraps, as in PyTorch
     return whole
 
