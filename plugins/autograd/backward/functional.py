@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar, overload
 
 from tt.core.library import (
     NOT_HANDLED,
+    Size,
     Tensor,
     TensorBase,
     call_overrides,
@@ -115,7 +116,8 @@ def _check_gradient(shape: Sequence[int], dtype: Any, gradient: Tensor, place: i
         )
     if tuple(gradient.shape) != tuple(shape):
         raise errors.GradientError(
-            f"gradient {place} has shape {list(gradient.shape)}, and its output {list(shape)}"
+            f"Mismatch in shape: grad_output[{place}] has a shape of {gradient.shape} and output[{place}] has a "
+            f"shape of {Size(shape)}."
         )
     if gradient.dtype.is_complex != dtype.is_complex:
         raise errors.GradientError(

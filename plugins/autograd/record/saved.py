@@ -39,8 +39,8 @@ WITH_TENSORS: Final = (codes.TENSOR, codes.TENSORS, codes.RESULT)
 def raise_released() -> NoReturn:
     """Refuse to use values that a backward pass has freed."""
     raise errors.GradientError(
-        "the tensors that this graph had saved are gone: a backward frees them; give the first one retain_graph=True "
-        "to run a second, or to read them afterwards"
+        "the tensors that this graph had saved are gone: a backward frees them. Specify retain_graph=True in the "
+        "first one to run a second, or to read them afterwards"
     )
 
 

@@ -196,7 +196,7 @@ def test_edges_stand_for_tensors(x: Any) -> None:
     assert from_edge.tolist() == [3.0, 3.0]
     with pytest.raises(tt.errors.GradientError, match="needs a gradient"):
         tt.autograd.grad(place, x)
-    with pytest.raises(tt.errors.GradientError, match=r"shape \[3\], and its output \[2\]"):
+    with pytest.raises(tt.errors.GradientError, match=r"shape of tt.Size\(\[3\]\) and output\[0\]"):
         tt.autograd.grad(place, x, tt.ones(3))
     assert place == (place.node, place.output_nr, None) and place.ownership_token is None
     with pytest.raises(tt.errors.GradientError):

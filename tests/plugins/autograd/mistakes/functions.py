@@ -96,7 +96,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
         y.backward()
         y.backward()
         """,
-        "the tensors that this graph had saved are gone: a backward frees them; give the first one",
+        "the tensors that this graph had saved are gone: a backward frees them. Specify retain_graph=True",
     ),
     (
         "fn save modified",

@@ -154,7 +154,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
         y.sum().backward()
         n._saved_result
         """,
-        "the tensors that this graph had saved are gone: a backward frees them; give the first one",
+        "the tensors that this graph had saved are gone: a backward frees them. Specify retain_graph=True",
     ),
     (
         "saved raw register twice",

@@ -11,7 +11,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
         y.backward()
         y.backward()
         """,
-        "the tensors that this graph had saved are gone: a backward frees them; give the first one",
+        "the tensors that this graph had saved are gone: a backward frees them. Specify retain_graph=True",
     ),
     (
         "second backward no saved",
@@ -29,7 +29,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
         a = leaf()
         (a * 2).backward(lib.ones(2))
         """,
-        "gradient 0 has shape [2], and its output [3]",
+        "Mismatch in shape: grad_output[0] has a shape of tt.Size([2]) and output[0] has a shape of tt.Size([3]).",
     ),
     (
         "grad shape broadcast",
@@ -37,7 +37,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
         a = leaf()
         (a * 2).backward(lib.ones(1))
         """,
-        "gradient 0 has shape [1], and its output [3]",
+        "Mismatch in shape: grad_output[0] has a shape of tt.Size([1]) and output[0] has a shape of tt.Size([3]).",
     ),
     (
         "grad dtype complex",
@@ -213,7 +213,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
         a = leaf()
         lib.autograd.grad(a * 2, a, lib.ones(3), is_grads_batched=True)
         """,
-        "gradient 0 has shape [], and its output [3]",
+        "Mismatch in shape: grad_output[0] has a shape of tt.Size([]) and output[0] has a shape of tt.Size([3]).",
     ),
     (
         "set data wrong",
