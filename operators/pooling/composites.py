@@ -12,6 +12,8 @@ from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ArgumentError, DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.types.determinism import DETERMINISM
 from tt.core.types.dtype import int64
+from tt.core.types.layout import strided
+from tt.core.types.memory_format import order_of_strides
 from tt.operators.convolution.shapes import each
 from tt.operators.helpers import as_type, check_shapes, is_integral, number, widened
 from tt.operators.pooling.shapes import strides_of, windows_in
@@ -187,9 +189,25 @@ def max_pool(op: str) -> Callable[..., Any]:
     """Return the composite of a maximum whose last argument requests the indices: without them half is written."""
 
     def pool(*args: Any) -> Any:
-        return getattr(ops, f"{op}_with_indices" if args[-1] else f"_{op}")(*args[:-1])
+        result = getattr(ops, f"{op}_with_indices" if args[-1] else f"_{op}")(*args[:-1])
+        if op == "max_pool3d" and has_last_channels(args[0]):
+            return tuple(map(with_last_channels, result)) if args[-1] else with_last_channels(result)
+        return result
 
     return pool
+
+
+def has_last_channels(x: Tensor) -> bool:
+    """Return whether x is a volume without a batch whose channels lie last; only this pool of PyTorch keeps them so."""
+    if x.ndim != 4 or x.layout is not strided or x.is_contiguous():
+        return False
+    strides = x.stride()
+    return bool(order_of_strides((1, *x.shape), (strides[1] * x.shape[1], *strides)))
+
+
+def with_last_channels(x: Tensor) -> Tensor:
+    """Return a volume without a batch with its channels last."""
+    return ops.permute(ops.contiguous(ops.permute(x, (1, 2, 3, 0))), (3, 0, 1, 2))
 
 
 def only_values(op: str) -> Callable[..., Any]:

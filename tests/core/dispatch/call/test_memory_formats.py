@@ -155,6 +155,30 @@ def test_volumes_have_a_format_too() -> None:
         assert result.is_contiguous(memory_format=tt.channels_last_3d)
 
 
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("channels", [3, 1])
+def test_a_largest_volume_without_a_batch_keeps_its_channels_last(device: str, channels: int) -> None:
+    row = tt.arange(channels * 64.0, device=device).reshape(channels, 4, 4, 4).neg()
+    x = row.permute(1, 2, 3, 0).contiguous().permute(3, 0, 1, 2)
+    results = (F.max_pool3d(x, 2), *F.max_pool3d(x, 2, return_indices=True))
+    for result, expected in zip(
+        results, (results[1], *F.max_pool3d(row, 2, return_indices=True)), strict=True
+    ):
+        assert result.permute(1, 2, 3, 0).is_contiguous()
+        assert device == "meta" or result.tolist() == expected.tolist()
+    assert F.max_pool3d(row, 2).is_contiguous()
+
+
+def test_the_gradient_of_such_a_volume_is_that_of_a_row_major_one() -> None:
+    row = tt.rand(3, 4, 4, 4, requires_grad=True)
+    x = row.detach().permute(1, 2, 3, 0).contiguous().permute(3, 0, 1, 2).requires_grad_()
+    for volume in (row, x):
+        (F.max_pool3d(volume, 2) * tt.arange(24.0).reshape(3, 2, 2, 2)).sum().backward()
+    assert x.grad is not None and row.grad is not None and x.grad.tolist() == row.grad.tolist()
+    many = tt.stack([x.detach(), x.detach() + 1]).requires_grad_()
+    assert tt.vmap(lambda v: F.max_pool3d(v, 2))(many).tolist() == F.max_pool3d(many, 2).tolist()
+
+
 def test_every_result_with_the_dimensions_has_the_format() -> None:
     for result in F.max_pool2d(image(), 2, return_indices=True):
         assert result.is_contiguous(memory_format=tt.channels_last)
