@@ -146,7 +146,7 @@ class Pass:
         elif buffers.owned >> number & 1 and not self.create_graph and fitting.can_grow(held, gradient):
             held.add_(gradient)
         else:
-            buffers.gradients[number] = fitting.add(held, gradient)
+            buffers.gradients[number] = fitting.add_sent(held, gradient)
             buffers.owned |= 1 << number
 
     def send_none(self, node: Node) -> None:
@@ -330,7 +330,7 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
     # Not in place: the old `.grad` may be part of the graph of an earlier recorded pass.
     elif create_graph:
         node.gradient = fitting.add(held, gradients[0])
-    elif fitting.can_grow(held, gradients[0]):
+    elif fitting.can_grow(held, gradients[0]) or fitting.can_grow_sparse(held, gradients[0]):
         held.add_(gradients[0])
     else:
         node.gradient = fitting.add(held, gradients[0])

@@ -102,6 +102,14 @@ def add(first: Tensor, second: Tensor) -> Tensor:
     return ops.add(first, second)
 
 
+def add_sent(held: Tensor, gradient: Tensor) -> Tensor:
+    """Return the sum of two gradients that nodes sent to another; of sparse ones, the elements of the later come first.
+
+    Nodes run from the last to the first: so the elements lie in the order in which the program used the tensor.
+    """
+    return add(held, gradient) if held.layout.name == "strided" else add(gradient, held)
+
+
 def can_grow(held: Tensor, gradient: Tensor) -> bool:
     """Return whether a gradient can be added to another in place."""
     # A subclass may give `add_` a meaning of its own, and a tensor wrapped by a transform may have no room
@@ -112,6 +120,13 @@ def can_grow(held: Tensor, gradient: Tensor) -> bool:
     if spec.layout.name != "strided":
         return False
     return spec is other or (spec.dtype is other.dtype and spec.device == other.device)
+
+
+def can_grow_sparse(held: Tensor, gradient: Tensor) -> bool:
+    """Return whether a sparse gradient can be added to a sparse `.grad`, which stays the same object, in place."""
+    if (held._keys | gradient._keys) & (STATE.bit | OVERRIDDEN | TRANSFORM):
+        return False
+    return held.layout.name == "sparse_coo" and held._spec is gradient._spec
 
 
 def owns_parts(gradient: Any) -> bool:
