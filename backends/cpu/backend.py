@@ -43,7 +43,9 @@ __all__ = [
     "extent",
     "in_order_of",
     "in_rows",
+    "is_ambiguous",
     "new_array",
+    "new_like",
     "new_ones",
     "owner_of",
     "python_number",
@@ -59,6 +61,10 @@ def cast(array: Array, native_dtype: np.dtype[Any]) -> Array:
 
     Complex numbers lose their imaginary part, with a warning as in PyTorch.
     """
+    if is_ambiguous(array):
+        result = new_like(array, native_dtype)
+        result[...] = cast(array.reshape(-1), native_dtype).reshape(array.shape)
+        return result
     # NumPy has neither half-precision complex numbers nor float8, so both are handled around its own cast.
     array = decode_complex32(array)
     if array.dtype.kind == "c" and native_dtype.kind not in "cbW":
@@ -89,9 +95,36 @@ def _holds(native_dtype: np.dtype[Any], array: Array) -> bool:
 
 
 def duplicate(array: Array) -> Array:
-    # Broadcast memory cannot be kept, as its elements overlap, so it becomes row-major.
     """Return a copy with dimensions in the same order in memory; those that repeat elements have none."""
+    # Broadcast memory cannot be kept, as its elements overlap, so it becomes row-major.
+    if is_ambiguous(array):
+        result = new_like(array, array.dtype)
+        result[...] = array
+        return result
     return array.copy("C" if 0 in array.strides else "K")
+
+
+def is_ambiguous(array: Array) -> bool:
+    """Return whether an array is row-major although its strides are not those of row-major arrays.
+
+    Dimensions of one element may have any stride.  Those of an image with one channel, or of weights of one pixel, say
+    which memory format it has, and NumPy does not copy them.
+    """
+    if 1 not in array.shape or not array.flags.c_contiguous or not array.size:
+        return False
+    step = array.itemsize
+    for size, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
+        if stride != step:
+            return True
+        step *= size
+    return False
+
+
+def new_like(array: Array, native_dtype: np.dtype[Any]) -> Array:
+    """Return an array of any content with the strides of a row-major one, in dimensions of one element, too."""
+    scale = native_dtype.itemsize
+    strides = [step // array.itemsize * scale for step in array.strides]
+    return np.ndarray(array.shape, native_dtype, strides=strides)
 
 
 def in_rows(result: Any, self: Array) -> Any:

@@ -13,7 +13,9 @@ from tt.backends.cpu.backend import (
     Array,
     cast,
     duplicate,
+    is_ambiguous,
     new_array,
+    new_like,
     python_number,
 )
 from tt.core.library import KernelTable, Scalar, errors, fitted_number, from_numpy_dtype
@@ -31,7 +33,11 @@ def laid_out(
     """Return a new array in a memory format; by default its dimensions have the order of another array's."""
     # The usual case first, without a look at names.
     if memory_format is None and type(like) is np.ndarray and like.flags.c_contiguous:
-        return new_array(tuple(shape), np.dtype(dtype))
+        return (
+            new_like(like, np.dtype(dtype))
+            if is_ambiguous(like)
+            else new_array(tuple(shape), np.dtype(dtype))
+        )
     name = str(memory_format).rpartition(".")[2]
     order = ORDERS.get(name)
     if order is not None:

@@ -10,7 +10,9 @@ import numpy as np
 from tt.backends.array_api.creation import arange_size
 from tt.backends.cpu.backend import (
     Array,
+    is_ambiguous,
     new_array,
+    new_like,
     new_ones,
 )
 from tt.backends.cpu.copies import fill, laid_out
@@ -183,7 +185,11 @@ def empty_like(self: Any, dtype: np.dtype[Any], memory_format: str | None) -> Ar
 def zeros_like(self: Any, dtype: np.dtype[Any]) -> Array:
     # np.zeros gets zeroed pages from the system and does not write them.
     if not isinstance(self, np.ndarray) or self.flags.c_contiguous or 0 in self.strides:
-        return np.zeros(self.shape, dtype)
+        if type(self) is not np.ndarray or not is_ambiguous(self):
+            return np.zeros(self.shape, dtype)
+        new = new_like(self, np.dtype(dtype))
+        new[...] = 0
+        return new
     return np.zeros_like(self, dtype=dtype)
 
 
@@ -191,7 +197,7 @@ def zeros_like(self: Any, dtype: np.dtype[Any]) -> Array:
 def ones_like(self: Any, dtype: np.dtype[Any], memory_format: str | None) -> Array:
     # Every backward pass begins with a one.
     plain = memory_format is None and type(self) is np.ndarray and dtype.kind in "fiu"
-    if plain and (not self.ndim or self.flags.c_contiguous):
+    if plain and (not self.ndim or (self.flags.c_contiguous and not is_ambiguous(self))):
         return new_ones(self.shape, dtype)
     new = laid_out(self.shape, dtype, memory_format, self)
     fill(new, 1)

@@ -36,7 +36,9 @@ def _as_laid_out(drawn: Tensor, self: Tensor, memory_format: Any) -> Tensor:
     """Return numbers in the order of dimensions in memory that those like a tensor have; the order draws none."""
     if self.layout is not drawn.layout:
         return drawn
-    if self.is_contiguous() and (is_preserve(memory_format) or memory_format == "contiguous_format"):
+    if memory_format == "contiguous_format" or (
+        is_preserve(memory_format) and self.stride() == drawn.stride()
+    ):
         return drawn
     like = ops.empty_like(self, dtype=drawn.dtype, device=drawn.device, memory_format=memory_format)
     return ops.copy_(like, drawn)

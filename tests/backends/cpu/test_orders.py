@@ -82,3 +82,34 @@ def test_mixed_memory_formats_give_the_strides_of_torch(dtype: str) -> None:
 
     for first in (False, True):
         assert strides(tt, first) == strides(torch, first)
+
+
+@pytest.mark.parametrize(
+    "shape", [(8, 1, 3, 3), (4, 3, 1, 1), (1, 1, 2, 3), (2, 1, 2, 1), (1, 3, 1, 1)], ids=str
+)
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_copies_keep_the_strides_of_dimensions_of_one_element(device: str, shape: tuple[int, ...]) -> None:
+    # Only these say that an image of one channel, or weights of one pixel, have their channels last.
+    x = tt.empty(shape, memory_format=tt.channels_last, device=device).fill_(2.5)
+    assert x.stride() != tt.empty(shape).stride() and x.is_contiguous()
+    copies = (x.clone(), x.double(), x.long(), x.bfloat16(), x.to(tt.complex64), x.bool().float())
+    likes = (
+        tt.zeros_like(x),
+        tt.ones_like(x),
+        tt.full_like(x, 3),
+        tt.empty_like(x),
+        tt.zeros_like(x, dtype=tt.int8),
+    )
+    drawn = (tt.rand_like(x), tt.randn_like(x), tt.randint_like(x, 9))
+    assert {y.stride() for y in (*copies, *likes, *drawn)} == {x.stride()}
+    assert x.clone(memory_format=tt.contiguous_format).stride() == tt.empty(shape).stride()
+    if device == "cpu":
+        values = [y.unique().tolist() for y in (*copies[:4], *likes[:3])]
+        assert values == [[2.5], [2.5], [2], [2.5], [0.0], [1.0], [3.0]]
+
+
+def test_weights_of_one_pixel_hand_their_format_to_the_result() -> None:
+    layer = tt.nn.Conv2d(4, 6, 1).to(memory_format=tt.channels_last)
+    layer.weight.data = tt.randn_like(layer.weight)
+    for weights in (layer, layer.double().float()):
+        assert weights(tt.ones(2, 4, 3, 3)).is_contiguous(memory_format=tt.channels_last)

@@ -54,11 +54,23 @@ static int element_of(PyObject *value, tt_dtype dtype, tt_element *to)
 
 /* --- copies ------------------------------------------------------------------------------------------------- */
 
-/* A new array for a copy: dimensions in the same order in memory; those that repeat elements have none. */
+/* A new array for a copy: dimensions in the same order in memory; those that repeat elements have none.  Dimensions of one
+ * element keep their strides, which say which memory format an image of one channel has. */
 static PyArrayObject *new_like(PyArrayObject *self, tt_dtype dtype)
 {
-    if (PyArray_IS_C_CONTIGUOUS(self)) return tt_empty(PyArray_NDIM(self), PyArray_DIMS(self), dtype);
-    PyArray_Descr *descr = PyArray_DescrFromType(tt_number_of(dtype));
+    int ndim = PyArray_NDIM(self);
+    PyArray_Descr *descr;
+    if (PyArray_IS_C_CONTIGUOUS(self)) {
+        npy_intp step = PyArray_ITEMSIZE(self), strides[NPY_MAXDIMS];
+        bool usual = PyArray_SIZE(self) == 0;
+        int d = ndim - 1;
+        for (; d >= 0 && !usual && PyArray_STRIDE(self, d) == step; d--) step *= PyArray_DIM(self, d);
+        if (usual || d < 0) return tt_empty(ndim, PyArray_DIMS(self), dtype);
+        for (d = 0; d < ndim; d++) strides[d] = PyArray_STRIDE(self, d) / PyArray_ITEMSIZE(self) * tt_sizes[dtype];
+        descr = PyArray_DescrFromType(tt_number_of(dtype));
+        return tt_new(descr, ndim, PyArray_DIMS(self), strides);
+    }
+    descr = PyArray_DescrFromType(tt_number_of(dtype));
     return tt_new_like(self, tt_copy_order(self), descr);
 }
 
