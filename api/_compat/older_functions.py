@@ -178,6 +178,12 @@ ccol_indices_copy = _copy_of("ccol_indices", "Return a copy of the column pointe
 row_indices_copy = _copy_of("row_indices", "Return a copy of the row indices of a CSC or BSC tensor.")
 
 
+class _MappedFile(mmap.mmap):
+    """Memory that a file is mapped into, with the name that its storage reports."""
+
+    filename: str | None
+
+
 def from_file(filename: str, shared: bool | None = None, size: int | None = 0, **options: Any) -> tt.Tensor:
     """Return a tensor over a file that is mapped into memory.
 
@@ -234,7 +240,8 @@ def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *
     with open(filename, "r+b" if shared else "rb") as file:
         # A file that is not shared is mapped privately: changes of the tensor stay in memory.
         access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
-        memory = mmap.mmap(file.fileno(), length, access=access)
+        memory = _MappedFile(file.fileno(), length, access=access)
+        memory.filename = os.fspath(filename) if shared else None
     result = tt.frombuffer(memory, dtype=dtype, count=count)
     return result.requires_grad_() if options.get("requires_grad") else result
 

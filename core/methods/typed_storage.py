@@ -272,8 +272,9 @@ class TypedStorage:
 
     @property
     def filename(self) -> str | None:
-        """None: the file that the memory is mapped from is not kept."""
-        return None
+        """Return the file that the memory is mapped from and written to, or None."""
+        name: str | None = self._untyped.filename
+        return name
 
     def get_device(self) -> int:
         """Return the index of the device; -1 for the CPU."""

@@ -260,6 +260,11 @@ def test_files_are_mapped_and_shared(tmp_path):
     shared = tt.from_file(path, shared=True, size=3, dtype=tt.int32)
     shared.copy_(tt.tensor([1, 2, 3]))
     private = tt.from_file(path, size=2, dtype=tt.int32)
+    assert shared.untyped_storage().filename == path
+    with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
+        assert shared[1:].storage().filename == path
+    assert private.untyped_storage().filename is None
+    assert tt.UntypedStorage.from_file(path, True, 8).filename == path
     private[0] = 9
     assert tt.from_file(path, size=3, dtype=tt.int32).tolist() == [1, 2, 3] and private.tolist() == [9, 2]
     with pytest.raises(RuntimeError, match=r"has 12 bytes, and 4 elements of tt.int32 take 16"):

@@ -139,6 +139,12 @@ def _type(storage: Storage) -> Any:
     return type
 
 
+def file_of(storage: Storage) -> Any:
+    """Return the name of the file that the memory is mapped from and written to, which its mapping holds, or None."""
+    mapping = getattr(getattr(storage.owner, "base", None), "obj", None)
+    return getattr(mapping, "filename", None)
+
+
 MEMBERS: Final[Mapping[str, Callable[[Storage], Any]]] = {
     "clone": _clone,
     "copy_": _copy_,
@@ -146,7 +152,7 @@ MEMBERS: Final[Mapping[str, Callable[[Storage], Any]]] = {
     "cuda": _cuda,
     "device": lambda s: _as_tensor(s).device,
     "element_size": lambda s: lambda: 1,
-    "filename": lambda s: None,
+    "filename": file_of,
     "fill_": _fill_,
     "get_device": lambda s: lambda: _as_tensor(s).get_device(),
     "is_cuda": lambda s: s.backend.device_type == "cuda",
