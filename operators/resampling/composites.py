@@ -275,14 +275,15 @@ def interpolate(
         raise ShapeError(f"interpolate(): no size can be 0, and the input has {old} and the output {sizes}")
     if not input.shape[1]:
         raise ShapeError(f"interpolate(): the input has no channels: its shape is {list(input.shape)}")
-    x = input
+    # The elements are copied, but their gradients are summed along each dimension: rounded once, as in the other modes.
+    x = widened(input) if input.requires_grad else input
     if mode.startswith("nearest"):
         for dim in _order(old, sizes, as_image=False):
             n, new, factor = old[dim - 2], sizes[dim - 2], factors[dim - 2]
             # An image that keeps a size keeps its elements, whatever the factor; a volume does not, as in PyTorch.
             if new != n or mode == "nearest-exact" or (factor not in (None, 1) and x.ndim != 4):
                 x = _nearest_along(x, dim, n, new, factor, mode == "nearest-exact")
-        return ops.clone(x) if x is input else x
+        return ops.clone(x) if x is input else as_type(x, input.dtype)
     x = widened(input)
     combine = combined_bytes if input.dtype is uint8 else combined
     kept = (

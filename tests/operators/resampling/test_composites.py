@@ -21,6 +21,20 @@ SIZES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic"])
+@pytest.mark.parametrize("dtype", [tt.float16, tt.bfloat16], ids=str)
+def test_gradients_of_half_precision_are_rounded_once(dtype: tt.dtype, mode: str) -> None:
+    generator = np.random.default_rng(1)
+    x = tt.tensor(generator.standard_normal((2, 3, 7, 5))).to(dtype).requires_grad_()
+    wide = x.detach().float().requires_grad_()
+    result, expected = (F.interpolate(v, scale_factor=3, mode=mode) for v in (x, wide))
+    gradient = tt.tensor(generator.standard_normal(tuple(result.shape))).to(dtype)
+    result.backward(gradient)
+    expected.backward(gradient.float())
+    assert x.grad is not None and wide.grad is not None and x.grad.dtype is dtype
+    assert x.grad.tolist() == wide.grad.to(dtype).tolist()
+
+
 @pytest.mark.parametrize("how", SIZES, ids=str)
 @pytest.mark.parametrize(
     ("mode", "align_corners", "antialias"),
