@@ -39,7 +39,6 @@ EXCEPTIONS = {
     "nn.functional.pad.circular": KEPT,
     "nn.functional.max_unpool2d": SIZE_ONE,
     "nn.functional.max_unpool2d.grad": SIZE_ONE,
-    "nn.functional.pixel_shuffle": "PyTorch keeps the format; here the elements are copied in row-major order",
 }
 """Operators whose results have other strides, and why."""
 

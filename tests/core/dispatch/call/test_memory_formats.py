@@ -179,6 +179,14 @@ def test_the_gradient_of_such_a_volume_is_that_of_a_row_major_one() -> None:
     assert tt.vmap(lambda v: F.max_pool3d(v, 2))(many).tolist() == F.max_pool3d(many, 2).tolist()
 
 
+def test_pixels_are_shuffled_in_the_format_of_the_image() -> None:
+    x = image().repeat(1, 4, 1, 1).contiguous(memory_format=tt.channels_last)
+    y = F.pixel_shuffle(x, 2)
+    assert y.is_contiguous(memory_format=tt.channels_last) and not y.is_contiguous()
+    assert y.tolist() == F.pixel_shuffle(x.contiguous(), 2).tolist()
+    assert F.pixel_unshuffle(y, 2).is_contiguous(memory_format=tt.channels_last)
+
+
 def test_every_result_with_the_dimensions_has_the_format() -> None:
     for result in F.max_pool2d(image(), 2, return_indices=True):
         assert result.is_contiguous(memory_format=tt.channels_last)
