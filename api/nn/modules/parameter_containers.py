@@ -20,7 +20,7 @@ def _described(value: object, name: str) -> str:
     if not isinstance(value, tt.Tensor):
         return f"Object of type: {type(value).__name__}"
     size = "x".join(str(s) for s in value.shape)
-    where = "" if value.device.type == "cpu" else f" ({value.device})"
+    where = "" if value.device.type in ("cpu", "meta") else f" ({value.device})"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     return f"{kind} containing: [{name} of size {size}{where}]"
 

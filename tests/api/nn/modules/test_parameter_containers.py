@@ -17,6 +17,7 @@ def test_tensors_become_parameters_and_other_values_stay():
     params += [tt.ones(1)]
     assert len(params.append(tt.ones(1))) == 5 and len(params[1:3]) == 2
     assert "(0): Parameter containing: [tt.float32 of size 4]" in repr(params)
+    assert "(0): Parameter containing: [tt.float32 of size 4]" in repr(params.to("meta"))
     assert "(2): Object of type: int" in repr(params)
 
 
