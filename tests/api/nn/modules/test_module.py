@@ -525,6 +525,22 @@ def test_tensors_change_places():
         tt.utils.swap_tensors(a, b * 2)
 
 
+def test_slots_and_attributes_change_places():
+    class Named(tt.Tensor):
+        __slots__ = ("name",)
+
+    class Sized(tt.Tensor):
+        __slots__ = ("name", "size_hint")
+
+    a, b = tt.ones(2).as_subclass(Named), tt.zeros(2).as_subclass(Named)
+    a.name, a.other = "a", 1
+    attributes = a.__dict__
+    tt.utils.swap_tensors(a, b)
+    assert b.name == "a" and not hasattr(a, "name") and b.__dict__ is attributes and not hasattr(a, "other")
+    with pytest.raises(RuntimeError, match="Cannot swap t1 and t2 if they have different slots"):
+        tt.utils.swap_tensors(a, tt.ones(2).as_subclass(Sized))
+
+
 @pytest.mark.parametrize("make", [lambda: tt.ones(2, device="meta"), lambda: tt.eye(2).to_sparse()])
 def test_tensors_of_other_devices_and_layouts_change_places(make):
     a, b = nn.Parameter(tt.ones(3)), make()
