@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from tt.core.dispatch.intercept.tt_function import DisableTTFunctionSubclass
 from tt.core.dispatch.registry.registry import ops
+from tt.core.errors import ChoiceError
 from tt.core.layers.tt_dispatch import make_wrapper_subclass as make
 from tt.core.methods.memory.host_access import detached
 from tt.core.tensor.base import wrap_handle
@@ -44,7 +45,7 @@ def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
     """
     kind: Any = cls
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
-        raise TypeError(f"as_subclass() takes a subclass of Tensor, and {cls!r} is none")
+        raise ChoiceError("as_subclass", f"takes a subclass of Tensor, and {cls!r} is none")
     if is_wrapper(self):
         raise TypeError(
             f"as_subclass(): a {type(self).__name__} has no data of its own that another class could show\n"
