@@ -39,6 +39,12 @@ class TensorType(type):
     _layout: Any = None
     """The layout of tensors of the type; strided if it is None."""
 
+    def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> TensorType:
+        for base in bases:
+            if isinstance(base, TensorType):  # its instances are plain tensors, which no subclass describes
+                raise TypeError(f"type '{base}' is not an acceptable base type\n  try: tt.Tensor")
+        return super().__new__(cls, name, bases, members)
+
     def __instancecheck__(cls, instance: object) -> bool:
         if not tt.is_tensor(instance):
             return False

@@ -159,3 +159,12 @@ def test_a_tensor_goes_without_a_device(make: Any) -> None:
     for library in (tt, torch):
         with pytest.raises(RuntimeError, match=r"device"):
             make(library, library.ones(1))
+
+
+@pytest.mark.parametrize("name", ["FloatTensor", "LongTensor", "sparse.FloatTensor"])
+def test_types_of_a_dtype_have_no_subclasses(name: str) -> None:
+    base: Any = tt
+    for part in name.split("."):
+        base = getattr(base, part)
+    with pytest.raises(TypeError, match=f"type 'tt.{name}' is not an acceptable base type"):
+        type("Mine", (base,), {})
