@@ -12,7 +12,9 @@ ops.yaml, whose operators some families go through.  Where one differs, also by 
 Where it cannot be written (`PYTHONDONTWRITEBYTECODE`, a folder without permission), every process imports all families.
 
 Where families differ by what else is installed (compiled libraries, say), the caller names a file that tells, and its
-time and size count, too.
+time and size count, too.  Where they differ from process to process (by a variable that turns those libraries off), the
+caller names the form of this process, and each form has an index of its own: one of a process without the libraries
+would hide them from all others.
 
 The index of the build holds sizes only, because installing changes the times.  Where a size differs, somebody has
 edited the installed package, and its processes make an index of their own.
@@ -86,6 +88,8 @@ class FamilyIndex:
         In `operators`, which modules are meant: "composites", "shapes" (`shapes.py` and `*_shapes.py`) or "samples".
     also : sequence of str
         The paths of further files on which the tables depend.
+    form : callable
+        Returns the name of the form that the tables have in this process, where processes differ.
 
     Examples
     --------
@@ -101,8 +105,10 @@ class FamilyIndex:
         operators: Callable[[ModuleType], Iterable[str]],
         kind: str = "",
         also: Sequence[str] = (),
+        form: Callable[[], str] = str,
     ) -> None:
         self.package, self.kind, self._operators, self._also = package, kind, operators, also
+        self._form = form
         self._homes: Mapping[str, Sequence[str]] | None = None
 
     @property
@@ -162,13 +168,16 @@ class FamilyIndex:
             with suppress(OSError):
                 facts = os.stat(file)
                 stamp.append([os.path.basename(file), facts.st_size, facts.st_mtime_ns])
+        if form := self._form():
+            stamp.append([form, 0, 0])
         return stamp
 
     def _path(self, folder: str) -> str:
         """Return the file of the index of a process: next to the compiled modules, for this version of Python."""
         # Independent of -O: the index is the same for all levels.
         compiled = cache_from_source(os.path.join(folder, "__init__.py"), optimization="")
-        name = f"{self.kind or 'families'}.{sys.implementation.cache_tag}.json"
+        words = (self.kind or "families", self._form(), sys.implementation.cache_tag or "", "json")
+        name = ".".join(word for word in words if word)
         return os.path.join(os.path.dirname(compiled), name)
 
 

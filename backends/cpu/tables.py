@@ -35,7 +35,13 @@ INDEX: Final = FamilyIndex("tt.backends.cpu", _ops)
 """Which modules have own kernels of an operator."""
 
 
-NATIVE_INDEX: Final = FamilyIndex("tt.backends.cpu.native", _ops, also=[os.path.join(PACKAGE, RECORD)])
+def _form() -> str:
+    return "native" if status().active else "numpy"
+
+
+NATIVE_INDEX: Final = FamilyIndex(
+    "tt.backends.cpu.native", _ops, also=[os.path.join(PACKAGE, RECORD)], form=_form
+)
 """Which modules have kernels in C of an operator; their tables are empty where these are not compiled."""
 
 

@@ -71,6 +71,20 @@ def test_a_changed_family_is_noticed_even_if_its_time_goes_back(package):
     }
 
 
+def test_processes_whose_families_differ_have_an_index_each(package, monkeypatch):
+    (package / "reduction.py").write_text("import os\nops = ['exp'] if os.environ['FORM'] == 'full' else []\n")
+
+    def homes(form):
+        monkeypatch.setenv("FORM", form)
+        forget()
+        return FamilyIndex("acme_families", lambda module: module.ops, form=lambda: os.environ["FORM"]).homes()
+
+    assert "exp" not in homes("empty")
+    assert homes("full")["exp"] == ["acme_families.reduction"]
+    assert "exp" not in homes("empty") and imported() == []
+    assert "exp" in homes("full") and imported() == []
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", "[1, 2, 3]", "null", '[[], "text"]'])
 def test_a_damaged_index_is_made_again(package, content):
     index()

@@ -35,6 +35,19 @@ def test_a_first_call_imports_its_families_only() -> None:
     assert not {"factors", "convolution", "sorting", "fft", "lu", "recurrent"} & {*imported}
 
 
+INDEXED = """
+from tt.backends.cpu.native.loading import status
+from tt.backends.cpu.tables import NATIVE_INDEX
+print(status().active, bool(NATIVE_INDEX.homes()))
+"""
+
+
+@pytest.mark.parametrize("kernels", ["0", "1", "0"])
+def test_a_process_without_native_kernels_does_not_hide_them_from_others(kernels: str) -> None:
+    active, indexed = printed_by(INDEXED, {**os.environ, "TT_NATIVE": kernels}).split()
+    assert active == indexed
+
+
 def test_each_operator_has_the_kernels_of_its_families(kernels: Kernels) -> None:
     expected: dict[str, list[object]] = {}
     modules = INDEX.modules()
