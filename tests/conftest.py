@@ -105,6 +105,12 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     ]
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Warn once more where the results are read, and with -q, which leaves out the header."""
+    for line in warnings_of_fallbacks(compiled.status().reason, loading.status().reason):
+        terminalreporter.write_line(line, yellow=True)
+
+
 def warnings_of_fallbacks(hot_modules: str, native: str) -> list[str]:
     """Return a line for each kind of compiled libraries that serves no more: the tests judge what replaces it."""
     unfit = ("stale", "incomplete")

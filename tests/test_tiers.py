@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -189,6 +190,18 @@ def test_libraries_that_no_longer_serve_are_reported():
     assert line == "WARNING: the compiled kernels of the CPU are not used; try: make native"
     (line,) = conftest.warnings_of_fallbacks("stale: base.py has changed since it was compiled", "compiled")
     assert "make develop" in line
+
+
+def test_they_are_reported_below_the_results_too(monkeypatch):
+    lines = []
+    reporter = SimpleNamespace(write_line=lambda line, **markup: lines.append(line))
+    monkeypatch.setattr(conftest.loading, "status", lambda: SimpleNamespace(reason="incomplete: no _scan.so"))
+    conftest.pytest_terminal_summary(reporter)
+    assert [line for line in lines if "make native" in line]
+    lines.clear()
+    monkeypatch.setattr(conftest.loading, "status", lambda: SimpleNamespace(reason="switched off"))
+    conftest.pytest_terminal_summary(reporter)
+    assert not [line for line in lines if "make native" in line]
 
 
 def test_the_paths_that_are_listed_are_there():

@@ -72,12 +72,16 @@ def test_a_changed_family_is_noticed_even_if_its_time_goes_back(package):
 
 
 def test_processes_whose_families_differ_have_an_index_each(package, monkeypatch):
-    (package / "reduction.py").write_text("import os\nops = ['exp'] if os.environ['FORM'] == 'full' else []\n")
+    (package / "reduction.py").write_text(
+        "import os\nops = ['exp'] if os.environ['FORM'] == 'full' else []\n"
+    )
 
     def homes(form):
         monkeypatch.setenv("FORM", form)
         forget()
-        return FamilyIndex("acme_families", lambda module: module.ops, form=lambda: os.environ["FORM"]).homes()
+        return FamilyIndex(
+            "acme_families", lambda module: module.ops, form=lambda: os.environ["FORM"]
+        ).homes()
 
     assert "exp" not in homes("empty")
     assert homes("full")["exp"] == ["acme_families.reduction"]
