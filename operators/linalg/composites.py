@@ -364,9 +364,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if weight.ndim not in (1, 2):
         raise DimensionCountError(f"linear(): weight must be 1D or 2D, got {weight.ndim}D")
     check_shapes("linear", input, weight, bias)
-    # The product and the bias are rounded once.
-    if bias is not None and input.ndim == 2:
-        return ops.addmm(bias, input, ops.t(weight))
+    if bias is not None and bias.ndim < 2 and weight.ndim == 2:
+        # Half precision is rounded once, which a sum after the product would round again.
+        if input.ndim == 2:
+            return ops.addmm(bias, input, ops.t(weight))
+        rows = ops.reshape(input, (prod(input.shape[:-1]), input.shape[-1]))
+        return ops.reshape(ops.addmm(bias, rows, ops.t(weight)), (*input.shape[:-1], weight.shape[0]))
     product = ops.matmul(input, ops.t(weight))
     return product if bias is None else ops.add(product, bias)
 
