@@ -68,7 +68,13 @@ def get_num_threads() -> int:
     if native is not None:
         count: int = native.get_num_threads()
         return count
-    return default_threads() if Counts.kernels is None else Counts.kernels
+    return threads_at_first() if Counts.kernels is None else Counts.kernels
+
+
+@cache
+def threads_at_first() -> int:
+    """Return how many threads kernels use at first; looked up once, as native kernels do, since it reads ten files."""
+    return default_threads()
 
 
 def set_num_threads(count: int) -> None:

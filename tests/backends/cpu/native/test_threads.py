@@ -199,6 +199,19 @@ def test_what_is_no_number_of_threads_is_refused(function):
             function(wrong)
 
 
+def test_the_cores_are_looked_up_once_where_no_native_kernels_keep_the_number(monkeypatch):
+    reads = []
+    monkeypatch.setattr(module, "load", lambda source: None)
+    monkeypatch.setattr(module, "default_threads", lambda: reads.append(1) or 3)
+    monkeypatch.setattr(module.Counts, "kernels", None)
+    module.threads_at_first.cache_clear()
+    try:
+        assert [tt.get_num_threads() for _ in range(3)] == [3, 3, 3]
+    finally:
+        module.threads_at_first.cache_clear()
+    assert len(reads) == 1
+
+
 def test_operators_side_by_side_are_only_noted(monkeypatch):
     monkeypatch.setattr(module.Counts, "interop", None)
     assert tt.get_num_interop_threads() == default_threads()
