@@ -213,3 +213,13 @@ def test_functions_become_graphs_with_gradients(cuda):
         graphed(tt.zeros(3, device="cuda"))
     with pytest.raises(ArgumentError, match="must be a CUDA tensor"):
         tt.cuda.make_graphed_callables(function, (tt.ones(2), 3))
+
+
+def test_a_graphed_callable_forgets_the_gradients_of_earlier_calls(cuda):
+    sample = (tt.ones(2, device="cuda", requires_grad=True),)
+    function = tt.cuda.make_graphed_callables(lambda a: (a * 2, a * 3, a.detach() + 1), sample)
+    for used, expected in (((0, 1), 5.0), ((0,), 2.0), ((1,), 3.0)):
+        a = tt.ones(2, device="cuda", requires_grad=True)
+        results = function(a)
+        sum(results[number].sum() for number in used).backward()
+        assert a.grad.tolist() == [expected] * 2
