@@ -20,8 +20,9 @@ from tt.core.shapes.geometry import broadcast
 from tt.core.types.dtype import finfo, float64, int32, int64
 from tt.core.types.keys import KEYS
 from tt.core.types.user_warnings import warn_user
-from tt.operators.decomposition.shapes import expect_matrix, expect_square, expect_vectors, is_vector
+from tt.operators.decomposition.shapes import expect_square, expect_vectors, is_vector
 from tt.operators.helpers import as_type, check_shapes, python_value
+from tt.operators.linalg.shapes import expect_matrix
 
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
-from tt.core.tensor.common_dtype import common_dtype
-from tt.operators.helpers import as_type, check_shapes, widened
-
-if TYPE_CHECKING:
-    pass
-    from tt.core.tensor.tensor import Tensor
-
-from collections.abc import Callable
-from itertools import pairwise
-from math import inf
-
 from tt.core.shapes.geometry import wrap_dim
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import bool_, int32
 from tt.core.types.scalars import fitted_number
 from tt.core.types.user_warnings import warn_user
-from tt.operators.helpers import is_integral
-from tt.operators.linalg._contraction import contract, contracted_dims, parse, parse_sublists
+from tt.operators.helpers import as_type, check_shapes, is_integral, widened
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -171,40 +164,7 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
     return ops.reshape(ops.mul(one, two), tuple(a * b for a, b in zip(left, right, strict=True)))
 
 
-# --- sums over pairs of dimensions -----------------------------------------------------------------------------
-
-
-@composite("tensordot.dims")
-@composite("tensordot")
-def tensordot(a: Tensor, b: Tensor, dims: Any) -> Tensor:
-    left, right = contracted_dims(a, b, dims)
-    if a.dtype is not b.dtype:
-        raise DtypeError(f"tensordot(): both inputs should have same dtype, but got {a.dtype} and {b.dtype}")
-    for one, other in zip(left, right, strict=True):
-        sizes = a.shape[one], b.shape[other]
-        if sizes[0] == sizes[1]:
-            continue
-        if 1 not in sizes:
-            raise ShapeError(
-                f"tensordot(): contracted dimensions need to match, but first has size {sizes[0]} in dim {one} and "
-                f"second has size {sizes[1]} in dim {other}"
-            )
-        # A dimension of size 1 represents as many equal elements as the other has.
-        a = a if sizes[0] == 1 else ops.sum.dim(a, (one,), True, dtype=a.dtype)
-        b = b if sizes[1] == 1 else ops.sum.dim(b, (other,), True, dtype=b.dtype)
-    rows = [d for d in range(a.ndim) if d not in left]
-    columns = [d for d in range(b.ndim) if d not in right]
-    inner = prod(a.shape[d] for d in left)
-    shape = [a.shape[d] for d in rows] + [b.shape[d] for d in columns]
-    first = ops.reshape(ops.permute(a, (*rows, *left)), (prod(a.shape[d] for d in rows), inner))
-    second = ops.reshape(ops.permute(b, (*right, *columns)), (inner, prod(b.shape[d] for d in columns)))
-    if prod(shape) == 1:  # as in PyTorch, whose autocast lowers products of matrices and no dot products
-        return ops.reshape(ops.dot(ops.reshape(first, (-1,)), ops.reshape(second, (-1,))), tuple(shape))
-    return ops.reshape(ops.mm(first, second), tuple(shape))
-
-
-composite("einsum", lambda equation, operands: contract(parse(equation, operands), operands))
-composite("einsum.sublist", lambda operands: contract(*parse_sublists(operands)))
+# --- chains ----------------------------------------------------------------------------------------------------
 
 
 @composite("linalg_multi_dot")
@@ -283,27 +243,6 @@ def _multiply(matrices: Sequence[Any], cuts: dict[tuple[int, int], int], first: 
         return matrices[first]
     cut = cuts[first, last]
     return ops.mm(_multiply(matrices, cuts, first, cut), _multiply(matrices, cuts, cut + 1, last))
-
-
-@composite("bilinear")
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    if not input1.ndim or not input2.ndim:
-        raise ShapeError("bilinear(): the inputs have at least one dimension, and one of them has none")
-    if input1.shape[:-1] != input2.shape[:-1]:
-        raise ShapeError(
-            f"bilinear(): the inputs differ before the last dimension: {list(input1.shape)} and {list(input2.shape)}"
-        )
-    if weight.ndim != 3:
-        raise DimensionCountError(f"bilinear(): weight has 3 dimensions, not {weight.ndim}")
-    if (input1.shape[-1], input2.shape[-1]) != tuple(weight.shape[1:]):
-        raise ShapeError(
-            f"bilinear(): weight {list(weight.shape)} does not fit inputs of sizes {input1.shape[-1]} and "
-            f"{input2.shape[-1]}"
-        )
-    if bias is not None and tuple(bias.shape) != (weight.shape[0],):
-        raise ShapeError(f"bilinear(): bias must have {weight.shape[0]} elements, got {list(bias.shape)}")
-    result = contract(parse("...i,kij,...j->...k", [input1, weight, input2]), [input1, weight, input2])
-    return result if bias is None else ops.add(result, bias)
 
 
 # --- vectors of three, distances -------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import int64
 from tt.operators.decomposition.composites import adjoint, check_order, epsilon, eye_like
-from tt.operators.decomposition.shapes import expect_matrix, expect_square
+from tt.operators.decomposition.shapes import expect_square
 from tt.operators.helpers import (
     as_type,
     check_integers,
@@ -22,6 +22,7 @@ from tt.operators.helpers import (
     python_value,
     widened,
 )
+from tt.operators.linalg.shapes import expect_matrix
 
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor

@@ -8,11 +8,20 @@ from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRan
 from tt.core.shapes.geometry import Described, broadcast, reduced_shape, wrap_dim
 from tt.core.shapes.registry import RuleTable
 from tt.core.types.dtype import int8, uint8
-from tt.operators.decomposition.shapes import expect_matrix
 
 rule = RuleTable()
 
 Shape = tuple[int, ...]
+
+
+def expect_matrix(op: str, tensor: Described) -> tuple[Shape, int, int]:
+    """Return batch, rows and columns; raise for less than two dimensions."""
+    if tensor.ndim < 2:
+        raise DimensionCountError(
+            f"{op}(): The input tensor A must have at least 2 dimensions, but it has {tensor.ndim}: "
+            f"{list(tensor.shape)}"
+        )
+    return tuple(tensor.shape[:-2]), tensor.shape[-2], tensor.shape[-1]
 
 
 # --- products --------------------------------------------------------------------------------------------------

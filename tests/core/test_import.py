@@ -68,7 +68,7 @@ optimizer.step()
 """
 
 OPERATORS = {
-    "activation._constants", "activation.composites", "creation.composites", "helpers", "linalg._contraction",
+    "activation._constants", "activation.composites", "creation.composites", "helpers",
     "linalg.composites", "linalg.shapes", "loss.composites", "loss.shapes", "optimizer.composites",
     "optimizer.shapes", "pointwise.composites", "pointwise.shapes", "random.composites", "reduction.composites",
 }  # fmt: skip

@@ -12,7 +12,15 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tt.core.dispatch.registry.registry import ops
-from tt.core.errors import ArgumentError, ChoiceError, ShapeError, ValueRangeError
+from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.errors import (
+    ArgumentError,
+    ChoiceError,
+    DimensionCountError,
+    DtypeError,
+    ShapeError,
+    ValueRangeError,
+)
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
@@ -20,7 +28,10 @@ from tt.core.types.dtype import dtype as Dtype
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
 
-__all__ = ["Equation", "contract", "contracted_dims", "parse", "parse_sublists"]
+__all__ = ["Equation", "composites", "contract", "contracted_dims", "parse", "parse_sublists"]
+
+composites: Final = CompositeTable()
+composite = composites.composite
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ELLIPSIS: Final = -1
@@ -317,3 +328,59 @@ def contracted_dims(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[in
         if len({*part}) != len(part):
             raise ShapeError(f"tensordot(): a dimension appears twice in {part}")
     return wrapped[0], wrapped[1]
+
+
+@composite("tensordot.dims")
+@composite("tensordot")
+def tensordot(a: Tensor, b: Tensor, dims: Any) -> Tensor:
+    left, right = contracted_dims(a, b, dims)
+    if a.dtype is not b.dtype:
+        raise DtypeError(f"tensordot(): both inputs should have same dtype, but got {a.dtype} and {b.dtype}")
+    for one, other in zip(left, right, strict=True):
+        sizes = a.shape[one], b.shape[other]
+        if sizes[0] == sizes[1]:
+            continue
+        if 1 not in sizes:
+            raise ShapeError(
+                f"tensordot(): contracted dimensions need to match, but first has size {sizes[0]} in dim {one} and "
+                f"second has size {sizes[1]} in dim {other}"
+            )
+        # A dimension of size 1 represents as many equal elements as the other has.
+        a = a if sizes[0] == 1 else ops.sum.dim(a, (one,), True, dtype=a.dtype)
+        b = b if sizes[1] == 1 else ops.sum.dim(b, (other,), True, dtype=b.dtype)
+    rows = [d for d in range(a.ndim) if d not in left]
+    columns = [d for d in range(b.ndim) if d not in right]
+    inner = prod(a.shape[d] for d in left)
+    shape = [a.shape[d] for d in rows] + [b.shape[d] for d in columns]
+    first = ops.reshape(ops.permute(a, (*rows, *left)), (prod(a.shape[d] for d in rows), inner))
+    second = ops.reshape(ops.permute(b, (*right, *columns)), (inner, prod(b.shape[d] for d in columns)))
+    if prod(shape) == 1:  # as in PyTorch, whose autocast lowers products of matrices and no dot products
+        return ops.reshape(ops.dot(ops.reshape(first, (-1,)), ops.reshape(second, (-1,))), tuple(shape))
+    return ops.reshape(ops.mm(first, second), tuple(shape))
+
+
+# --- operators of equations ------------------------------------------------------------------------------------
+
+composite("einsum", lambda equation, operands: contract(parse(equation, operands), operands))
+composite("einsum.sublist", lambda operands: contract(*parse_sublists(operands)))
+
+
+@composite("bilinear")
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    if not input1.ndim or not input2.ndim:
+        raise ShapeError("bilinear(): the inputs have at least one dimension, and one of them has none")
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise ShapeError(
+            f"bilinear(): the inputs differ before the last dimension: {list(input1.shape)} and {list(input2.shape)}"
+        )
+    if weight.ndim != 3:
+        raise DimensionCountError(f"bilinear(): weight has 3 dimensions, not {weight.ndim}")
+    if (input1.shape[-1], input2.shape[-1]) != tuple(weight.shape[1:]):
+        raise ShapeError(
+            f"bilinear(): weight {list(weight.shape)} does not fit inputs of sizes {input1.shape[-1]} and "
+            f"{input2.shape[-1]}"
+        )
+    if bias is not None and tuple(bias.shape) != (weight.shape[0],):
+        raise ShapeError(f"bilinear(): bias must have {weight.shape[0]} elements, got {list(bias.shape)}")
+    result = contract(parse("...i,kij,...j->...k", [input1, weight, input2]), [input1, weight, input2])
+    return result if bias is None else ops.add(result, bias)
