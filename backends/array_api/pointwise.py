@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from tt.backends.array_api.creation import complex_of_parts, fitting
@@ -254,16 +255,26 @@ def pair(xp: Namespace, self: Any, other: Any) -> tuple[Any, Any]:
     return xp.as_number(self), xp.as_number(xp.operand(other, self))
 
 
-table.kernel("eq", lambda xp, self, other: xp.equal(self, xp.operand(other, self)), half="native")
-table.kernel("ne", lambda xp, self, other: xp.not_equal(self, xp.operand(other, self)), half="native")
-table.kernel("lt", lambda xp, self, other: xp.less(*pair(xp, self, other)), dtypes="real", half="native")
-table.kernel(
-    "le", lambda xp, self, other: xp.less_equal(*pair(xp, self, other)), dtypes="real", half="native"
-)
-table.kernel("gt", lambda xp, self, other: xp.greater(*pair(xp, self, other)), dtypes="real", half="native")
-table.kernel(
-    "ge", lambda xp, self, other: xp.greater_equal(*pair(xp, self, other)), dtypes="real", half="native"
-)
+def comparison(name: str, above: bool, below: bool) -> Callable[[Namespace, Any, Any], Any]:
+    """Return a comparison by a function of the standard; its result for integers above and below 64 bits is given."""
+
+    def compare(xp: Namespace, self: Any, other: Any) -> Any:
+        # No library takes them, but every element of an integral array is on the same side.
+        if type(other) is int and not -(2**63) <= other < 2**64 and xp.is_kind(self, ("bool", "integral")):
+            return xp.full(tuple(self.shape), above if other > 0 else below, dtype=xp.bool)
+        compared = (self, xp.operand(other, self)) if above is below else pair(xp, self, other)
+        return getattr(xp, name)(*compared)
+
+    return compare
+
+
+for _op, _name, _above, _below in (
+    ("eq", "equal", False, False), ("ne", "not_equal", True, True), ("lt", "less", True, False),
+    ("le", "less_equal", True, False), ("gt", "greater", False, True), ("ge", "greater_equal", False, True),
+):  # fmt: skip
+    table.kernel(
+        _op, comparison(_name, _above, _below), dtypes="all" if _above is _below else "real", half="native"
+    )
 
 
 @table.kernel("equal", half="native")
@@ -387,29 +398,29 @@ table.kernel(
 )
 
 
-def within(xp: Namespace, self: Any, places: Any) -> tuple[Any, Any, int]:
-    """Return the places as an array, whether there are as many, and the number of bits; others shift all out."""
+def within(xp: Namespace, self: Any, shifts: Any) -> tuple[Any, Any, int]:
+    """Return the shifts as an array, whether there are as many, and the number of bits; others shift all out."""
     bits = xp.iinfo(self.dtype).bits
-    places = places if xp.is_array(places) else xp.asarray(places, dtype=self.dtype)
-    return places, (places >= 0) & (places < bits), bits
+    shifts = shifts if xp.is_array(shifts) else xp.asarray(shifts, dtype=self.dtype)
+    return shifts, (shifts >= 0) & (shifts < bits), bits
 
 
 @table.kernel("bitwise_left_shift", dtypes="integral")
 def left(xp: Namespace, self: Any, other: Any) -> Any:
-    places, valid, _ = within(xp, self, other)
+    shifts, valid, _ = within(xp, self, other)
     zero = xp.operand(0, self)
     # C leaves shifts by the width of a number or more undefined, and processors differ.
-    return xp.where(valid, xp.bitwise_left_shift(self, xp.where(valid, places, zero)), zero)
+    return xp.where(valid, xp.bitwise_left_shift(self, xp.where(valid, shifts, zero)), zero)
 
 
 @table.kernel("bitwise_right_shift", dtypes="integral")
 def right(xp: Namespace, self: Any, other: Any) -> Any:
-    places, valid, bits = within(xp, self, other)
+    shifts, valid, bits = within(xp, self, other)
     if xp.is_kind(self, "signed integer"):
         # Shifting out all but the sign leaves 0 or -1, which PyTorch returns for larger shifts, too.
-        return xp.bitwise_right_shift(self, xp.where(valid, places, xp.operand(bits - 1, self)))
+        return xp.bitwise_right_shift(self, xp.where(valid, shifts, xp.operand(bits - 1, self)))
     zero = xp.operand(0, self)
-    return xp.where(valid, xp.bitwise_right_shift(self, xp.where(valid, places, zero)), zero)
+    return xp.where(valid, xp.bitwise_right_shift(self, xp.where(valid, shifts, zero)), zero)
 
 
 @table.kernel("complex", needs="isfinite where", dtypes=("float32", "float64"), half="native")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from types import SimpleNamespace
 from typing import Any
 
@@ -103,3 +104,14 @@ def test_ranges_of_integers(dtype: str, bounds: tuple[float, ...], expected: lis
             return
         result = tt.arange(*bounds, dtype=getattr(tt, dtype), device="ranging")
         assert result.dtype is getattr(tt, dtype) and result.tolist() == expected
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**400], ids=["above", "below", "far above"])
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_integers_of_more_than_64_bits_are_compared(strict: Any, name: str, number: int) -> None:
+    for values in ([1, -(2**63), 2**63 - 1], [True, False], []):
+        dtype = tt.bool if True in values else tt.int64
+        expected = [getattr(operator, name)(value, number) for value in values]
+        for device in ("cpu", strict):
+            result = getattr(tt, name)(tt.tensor(values, dtype=dtype, device=device), number)
+            assert result.dtype == tt.bool and result.tolist() == expected
