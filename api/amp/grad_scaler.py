@@ -436,18 +436,18 @@ class GradScaler:
         elif new_scale is not None:
             scale.fill_(new_scale)
         else:
-            found = [
+            overflows = [
                 found_inf
                 for state in self._per_optimizer_states.values()
                 for found_inf in state["found_inf_per_device"].values()
             ]
-            if not found:
+            if not overflows:
                 raise AssertionError(
                     "No inf checks were recorded prior to update.  Call step(optimizer) or unscale_(optimizer) first, "
                     "with an optimizer whose parameters have gradients"
                 )
             tt.ops._amp_update_scale_(
-                scale, growth_tracker, _combined(found, scale.device), self._growth_factor, self._backoff_factor,
+                scale, growth_tracker, _combined(overflows, scale.device), self._growth_factor, self._backoff_factor,
                 self._growth_interval,
             )  # fmt: skip
         # Every optimizer begins anew with the next iteration.

@@ -88,11 +88,11 @@ class ArrayApiBackend(Backend):
         super().__init__()
         self.device_type = device_type
         self.mutable, self.has_views = mutable, has_views
-        places = [] if devices is None else list(devices) if isinstance(devices, list | tuple) else [devices]
-        if devices is not None and not places:
+        listed = [] if devices is None else list(devices) if isinstance(devices, list | tuple) else [devices]
+        if devices is not None and not listed:
             raise errors.ValueRangeError(f"the backend {device_type!r} was given an empty list of devices")
-        self.devices = tuple(places)
-        self.numbered = len(places) > 1
+        self.devices = tuple(listed)
+        self.numbered = len(listed) > 1
         lacking = [name for name in _FUNCTIONS if not hasattr(namespace, name)]
         if lacking:
             named = getattr(namespace, "__name__", repr(namespace))
@@ -107,7 +107,7 @@ class ArrayApiBackend(Backend):
                 f"the array namespace of device {device_type!r} follows version {version} of the standard, and the "
                 f"kernels need {_OLDEST} or later\n  try: a newer version of the library"
             )
-        self.xp = PlacedNamespace(namespace, self._native_device) if places else namespace
+        self.xp = PlacedNamespace(namespace, self._native_device) if listed else namespace
         self.handle_type = type(self.xp.asarray(0))
         self._native: dict[str, Any] = {}
         lacks = [name for name in _NEEDED if not self.has_dtype(name)]
@@ -151,8 +151,8 @@ class ArrayApiBackend(Backend):
         """
         table = KernelTable(device=self.device_type)
         for module in family_modules("tt.backends.array_api"):
-            found = self.kernels_of(module)
-            table.kernels += [kernel for kernel in found if kernel.op not in without]
+            kernels = self.kernels_of(module)
+            table.kernels += [kernel for kernel in kernels if kernel.op not in without]
         return table
 
     def kernels_of(self, module: str) -> list[Kernel]:
@@ -173,19 +173,19 @@ class ArrayApiBackend(Backend):
         DtypeError
             When the library lacks the dtype.
         """
-        found = self._native.get(dtype.name)
-        if found is None:
-            found = getattr(self.xp, dtype.name, None)
+        native = self._native.get(dtype.name)
+        if native is None:
+            native = getattr(self.xp, dtype.name, None)
             # A library may have a dtype by name and hardly a function for it, so its own list counts.
             listed = (
                 dtype.name in ("float16", "bfloat16") or self._listed is None or dtype.name in self._listed
             )
-            if found is None or not listed:
+            if native is None or not listed:
                 raise errors.DtypeError(
                     f"the arrays of device {self.device_type!r} have no dtype {dtype.name}"
                 )
-            self._native[dtype.name] = found
-        return found
+            self._native[dtype.name] = native
+        return native
 
     @cached_property
     def _listed(self) -> Mapping[str, Any] | None:
@@ -194,10 +194,10 @@ class ArrayApiBackend(Backend):
         if inspect is None:
             return None
         try:
-            found: Mapping[str, Any] = inspect().dtypes(device=self._native_device())
+            dtypes: Mapping[str, Any] = inspect().dtypes(device=self._native_device())
         except TypeError:  # ndonnx lacks the default of the argument `kind`
-            found = inspect().dtypes(device=self._native_device(), kind=None)
-        return found
+            dtypes = inspect().dtypes(device=self._native_device(), kind=None)
+        return dtypes
 
     def has_dtype(self, name: str) -> bool:
         """Return whether the library has a dtype."""
@@ -255,17 +255,17 @@ class ArrayApiBackend(Backend):
         except (AttributeError, BufferError, TypeError, ValueError, RuntimeError):
             pass  # memory that the host cannot reach, or a dtype that NumPy has only through ml_dtypes
         try:
-            found = np.asarray(handle)
+            array = np.asarray(handle)
         except (TypeError, ValueError, RuntimeError):
             # Arrays of array_api_strict's other devices refuse NumPy; the default device is the host.
             home = self.xp.__array_namespace_info__().default_device()
             return np.from_dlpack(handle.to_device(home))
-        if found.dtype == object:  # NumPy found no numbers
+        if array.dtype == object:  # NumPy found no numbers
             raise errors.ExportError(
                 f"NumPy cannot read the arrays of device {self.device_type!r}, of the class {type(handle).__name__}\n"
                 "  try: override `to_numpy` of the backend"
             )
-        return found
+        return array
 
     def item(self, handle: Any) -> bool | int | float | complex:
         """Return the only element as a Python number, as the library reads it: no array comes to the host."""
@@ -309,8 +309,8 @@ class ArrayApiBackend(Backend):
     def take(self, flat: Any, index: np.ndarray[Any, Any]) -> Any:
         """Return the elements of a one-dimensional array at the positions of a host array."""
         # The index must be on the device of the array, which need not be the current one.
-        place = {"device": flat.device} if self.devices else {}
-        return self.xp.take(flat, self.xp.asarray(index, **place), axis=0)
+        options = {"device": flat.device} if self.devices else {}
+        return self.xp.take(flat, self.xp.asarray(index, **options), axis=0)
 
     def concat(self, handles: Sequence[Any]) -> Any:
         """Return one-dimensional arrays laid end to end."""

@@ -74,10 +74,10 @@ def spaced(xp: Namespace, start: Any, end: Any, steps: int) -> Any:
         # Part by part: a product of complex numbers would carry a NaN or infinity of one part into the other.
         real, imag = spaced(xp, start.real, end.real, steps), spaced(xp, start.imag, end.imag, steps)
         return complex_of_parts(xp, real, imag)
-    place = xp.astype(xp.positions(steps), xp.float64)
+    position = xp.astype(xp.positions(steps), xp.float64)
     step = (end - start) / (steps - 1) if steps > 1 else 0.0
     first = max(steps // 2, min(steps, 1))
-    return xp.concat([start + place[:first] * step, end - (steps - 1 - place[first:]) * step])
+    return xp.concat([start + position[:first] * step, end - (steps - 1 - position[first:]) * step])
 
 
 def bounds(xp: Namespace, start: Any, end: Any, steps: int, dtype: Any) -> tuple[Any, Any]:

@@ -42,8 +42,8 @@ class SchemaProblem:
     location: tuple[str, int] = ("", 0)
 
     def __str__(self) -> str:
-        place = f"{self.location[0]}:{self.location[1]}: " if self.location[0] else ""
-        return f"{place}{self.name}: {self.message}" + (f"\n    {self.hint}" if self.hint else "")
+        prefix = f"{self.location[0]}:{self.location[1]}: " if self.location[0] else ""
+        return f"{prefix}{self.name}: {self.message}" + (f"\n    {self.hint}" if self.hint else "")
 
 
 Found = Iterator[tuple[str, str]]
@@ -53,15 +53,15 @@ def check_definitions(
     definitions: Mapping[str, OpDefinition] | Iterable[OpDefinition],
 ) -> list[SchemaProblem]:
     """Return everything that is wrong with a set of operators, in their order."""
-    found = list(definitions.values()) if isinstance(definitions, Mapping) else list(definitions)
+    checked = list(definitions.values()) if isinstance(definitions, Mapping) else list(definitions)
     problems = [
         SchemaProblem(definition.name, message, hint, definition.location)
-        for definition in found
+        for definition in checked
         for law in LAWS
         for message, hint in law(definition)
     ]
-    problems += _public_names(found)
-    count = sum(definition.core for definition in found)
+    problems += _public_names(checked)
+    count = sum(definition.core for definition in checked)
     if count > MAX_CORE:
         problems.append(
             SchemaProblem("core", f"{count} operators are core; a new backend may need at most {MAX_CORE}")

@@ -38,7 +38,7 @@ def load(paths: Iterable[str | os.PathLike[str]]) -> dict[str, OpDefinition]:
     SchemaError
         With every mistake of every file.
     """
-    found: dict[str, OpDefinition] = {}
+    definitions: dict[str, OpDefinition] = {}
     problems: list[SchemaProblem] = []
     for path in paths:
         file = os.fspath(path)
@@ -48,10 +48,10 @@ def load(paths: Iterable[str | os.PathLike[str]]) -> dict[str, OpDefinition]:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             problems.append(SchemaProblem(file, 1, 1, f"cannot read the file: {reason}"))
             continue
-        problems += _File(file, text, found).read()
+        problems += _File(file, text, definitions).read()
     if problems:
         raise SchemaError(problems)
-    return found
+    return definitions
 
 
 def loads(text: str, file: str = "<text>") -> dict[str, OpDefinition]:
@@ -75,11 +75,11 @@ def loads(text: str, file: str = "<text>") -> dict[str, OpDefinition]:
     >>> list(ops)
     ['acme::twice']
     """
-    found: dict[str, OpDefinition] = {}
-    problems = _File(file, text, found).read()
+    definitions: dict[str, OpDefinition] = {}
+    problems = _File(file, text, definitions).read()
     if problems:
         raise SchemaError(problems)
-    return found
+    return definitions
 
 
 class _File:
@@ -352,7 +352,7 @@ class _File:
         if not isinstance(node, yaml.MappingNode):
             self.note(node, f"{what} must be a mapping of keys to values, not {_shown(node)}")
             return None
-        found: dict[str, Node] = {}
+        nodes: dict[str, Node] = {}
         for key_node, child in node.value:
             key = key_node.value if isinstance(key_node.value, str) else ""
             if key_node.tag != f"{_TAG}str":
@@ -361,11 +361,11 @@ class _File:
                 self.note(
                     key_node, f"unknown key {key!r}", suggest(key, known) or f"there are: {', '.join(known)}"
                 )
-            elif key in found:
+            elif key in nodes:
                 self.note(key_node, f"the key {key!r} occurs twice")
             else:
-                found[key] = child
-        return found
+                nodes[key] = child
+        return nodes
 
     def sequence(self, node: Node, key: str) -> list[Node]:
         if not isinstance(node, yaml.SequenceNode):

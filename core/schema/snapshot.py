@@ -69,11 +69,11 @@ class Definitions(Mapping[str, OpDefinition]):
         self._made: dict[str, OpDefinition] = {}
 
     def __getitem__(self, name: str) -> OpDefinition:
-        found = self._made.get(name)
-        if found is None:
+        value = self._made.get(name)
+        if value is None:
             # Two threads may make the same one; all get the first.
-            found = self._made.setdefault(name, self._make(json.loads(self._records[name])))
-        return found
+            value = self._made.setdefault(name, self._make(json.loads(self._records[name])))
+        return value
 
     def __contains__(self, name: object) -> bool:
         return name in self._records
@@ -117,8 +117,8 @@ def _with_tuples(value: Any) -> Any:
 
 def _make_type(fields: tuple[Any, ...]) -> Type:
     """Return a type from what `_type_fields` made of it."""
-    found = Type(*fields[:7])
-    return replace(found, items=tuple(map(_make_type, fields[7]))) if len(fields) == 8 else found
+    node_type = Type(*fields[:7])
+    return replace(node_type, items=tuple(map(_make_type, fields[7]))) if len(fields) == 8 else node_type
 
 
 State: TypeAlias = tuple[
@@ -136,15 +136,15 @@ def _state() -> State:
     try:
         from tt.core.schema import _snapshot as s  # start-up: definitions are read at first use
     except ImportError:
-        found = ""
+        stored = ""
     else:
-        found = getattr(s, "DIGEST", "of an older form")
+        stored = getattr(s, "DIGEST", "of an older form")
     # An installed snapshot counts as current: it is compared with itself.
-    current = digest() if checkout else found
-    if not found or found != current:
+    current = digest() if checkout else stored
+    if not stored or stored != current:
         from tt.core.schema.generate import refresh  # brings the YAML parser
 
-        return refresh(current if checkout else "", missing=not found)
+        return refresh(current if checkout else "", missing=not stored)
     return (
         Definitions(s.OPS, s.TYPES, s.ALIASES),
         s.OVERLOADS,
@@ -187,10 +187,10 @@ def overloads(name: str) -> tuple[str, ...]:
     >>> overloads("max")
     ('max', 'max.dim', 'max.other')
     """
-    found = _state()[1].get(name)
-    if found is None:
-        found = (name,) if name in definitions() else ()
-    return found
+    names = _state()[1].get(name)
+    if names is None:
+        names = (name,) if name in definitions() else ()
+    return names
 
 
 def methods() -> tuple[str, ...]:

@@ -384,12 +384,12 @@ def fused_step(
 @composite("_amp_foreach_non_finite_check_and_unscale_")
 def amp_unscale(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
     check_amp_unscale(self, found_inf, inv_scale, op="_amp_foreach_non_finite_check_and_unscale_")
-    factor, found = ops.reshape(inv_scale, ()), ops.zeros_like(found_inf, dtype=bool_)
+    factor, overflows = ops.reshape(inv_scale, ()), ops.zeros_like(found_inf, dtype=bool_)
     for grad in self:
-        found = ops.logical_or(found, ops.logical_not(ops.all(ops.isfinite(grad))))
+        overflows = ops.logical_or(overflows, ops.logical_not(ops.all(ops.isfinite(grad))))
         # Half precision would round the factor, too, which lies below float16's least number for a large scale.
         ops.copy_(grad, ops.mul(widened(grad), factor))
-    ops.copy_(found_inf, ops.where(found, ops.ones_like(found_inf), found_inf))
+    ops.copy_(found_inf, ops.where(overflows, ops.ones_like(found_inf), found_inf))
 
 
 @composite("_amp_update_scale_")
@@ -402,13 +402,13 @@ def amp_update_scale(
     growth_interval: int,
 ) -> Tensor:
     check_amp_update_scale(self, growth_tracker, found_inf, op="_amp_update_scale_")
-    found = ops.reshape(ops.ne(found_inf, 0), self.shape)
+    overflowed = ops.reshape(ops.ne(found_inf, 0), self.shape)
     tracker = ops.reshape(growth_tracker, self.shape)
     successful = ops.add(tracker, 1)
-    grows = ops.logical_and(ops.eq(successful, growth_interval), ops.logical_not(found))
+    grows = ops.logical_and(ops.eq(successful, growth_interval), ops.logical_not(overflowed))
     grown, shrunk = ops.mul(self, scale_growth_factor), ops.mul(self, scale_backoff_factor)
     # A scale that overflows would make every loss infinite, for good.
     grown = ops.where(ops.isfinite(grown), grown, self)
-    kept = ops.where(ops.logical_or(found, grows), ops.zeros_like(successful), successful)
+    kept = ops.where(ops.logical_or(overflowed, grows), ops.zeros_like(successful), successful)
     ops.copy_(growth_tracker, ops.reshape(kept, growth_tracker.shape))
-    return ops.copy_(self, ops.where(found, shrunk, ops.where(grows, grown, self)))
+    return ops.copy_(self, ops.where(overflowed, shrunk, ops.where(grows, grown, self)))

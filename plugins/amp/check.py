@@ -57,20 +57,20 @@ def faults(
 
 def _faults_of(operator: Operator, device: str, word: str) -> Iterator[tuple[str, str]]:
     half = AUTOCAST.dtype_of(device)
-    for given, expected in EXPECTED[word](half).items():
-        for call in _calls(operator, device, given):
+    for input_dtype, expected in EXPECTED[word](half).items():
+        for call in _calls(operator, device, input_dtype):
             try:
-                found = sorted({t.dtype.name for t in _tensors(call(True)) if t.is_floating_point()})
+                computed = sorted({t.dtype.name for t in _tensors(call(True)) if t.is_floating_point()})
             except errors.TTError as error:
                 if _fails(call):
                     continue  # without autocast, too
                 text = str(error).splitlines()[0]
                 yield operator.name, f"fails with autocast on {device}: {type(error).__name__}: {text}"
                 break
-            if found not in ([], [expected.name]):
+            if computed not in ([], [expected.name]):
                 yield (
                     operator.name,
-                    f"autocast: {word}, but of {given.name} on {device} it gives {', '.join(found)}, "
+                    f"autocast: {word}, but of {input_dtype.name} on {device} it gives {', '.join(computed)}, "
                     f"not {expected.name}",
                 )
                 break

@@ -216,8 +216,8 @@ def check_absent(case: Case) -> Iterator[str]:
         return
     for one, other in zip(results, expected, strict=True):
         # Strides are compared in every case: neither side has run a kernel that may choose its own.
-        for _, what, seen, wanted in differences_without_data(one, other, True):
-            yield f"of an absent device: {what}{seen} instead of {wanted}"
+        for _, what, seen, usual in differences_without_data(one, other, True):
+            yield f"of an absent device: {what}{seen} instead of {usual}"
         if other.device.type == "meta" and one.device != Device(ABSENT):
             yield f"of an absent device: the result is on {str(one.device)!r}"
 

@@ -118,9 +118,9 @@ def call_with_modes(
         The function that the user called with `args` and `kwargs`; None if the call is past the function modes.
     """
     if function is not None:
-        found = intercept(function, args, kwargs)
-        if found is not NOT_HANDLED:
-            return found
+        result = intercept(function, args, kwargs)
+        if result is not NOT_HANDLED:
+            return result
         # The fast paths, which compare numbers with the range, leave calls to this function while a mode is active.
         if overload.plan.ranged:
             refuse_out_of_range(overload.operator.definition, None, bound)
