@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-from tt.core.types.dtype import float32, int64
-from tt.operators._samples.base import OPTION, FamilyTable, Inputs, Sample
-
-if TYPE_CHECKING:
-    pass
-    from tt.core.tensor.tensor import Tensor
-
 from math import inf
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt.core.types.dtype import float16, float64, int8
-from tt.operators._samples.base import Layout
+from tt.core.types.dtype import float16, float32, float64, int8, int64
+from tt.operators._samples.base import OPTION, FamilyTable, Inputs, Layout, Sample
 from tt.operators.decomposition.samples import MATRICES, SQUARES, hermitian, regular, wrong_squares
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 family = FamilyTable()
 

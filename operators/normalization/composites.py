@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import (
+    DimensionCountError,
+    DtypeError,
+    DtypeNotServedError,
+    ShapeError,
+    ValueRangeError,
+)
 from tt.core.shapes.geometry import broadcast
 from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import dtype as Dtype
-from tt.operators.helpers import as_type, check_shapes, widened
-
-if TYPE_CHECKING:
-    from tt.core.tensor.tensor import Tensor
-
-from typing import TYPE_CHECKING
-
-from tt.core.errors import DtypeNotServedError
 from tt.core.types.dtype import finfo
-from tt.operators.helpers import moments
+from tt.operators.helpers import as_type, check_shapes, moments, widened
 from tt.operators.normalization.shapes import check_parameters
 
 if TYPE_CHECKING:
