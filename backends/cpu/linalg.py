@@ -8,10 +8,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tt.backends.cpu.backend import Array
-from tt.backends.cpu.lapack import (
-    expect,
-    is_square,
-)
 from tt.core.library import KernelTable
 
 __all__ = ["Added", "cpu", "sums"]
@@ -121,16 +117,6 @@ def cdist(x1: Array, x2: Array, p: float, compute_mode: str | None) -> Any:
     if p == 0:
         result *= size  # SciPy returns the share of the elements that differ
     return result
-
-
-@cpu.kernel("linalg_matrix_exp", dtypes="linalg")
-def matrix_exp(A: Array) -> Any:
-    expect(is_square(A), "linalg.matrix_exp() takes square matrices")
-    if not A.size:
-        return A.copy()
-    from scipy.linalg import expm
-
-    return expm(A).astype(A.dtype, copy=False)
 
 
 # --- vectors ---------------------------------------------------------------------------------------------------

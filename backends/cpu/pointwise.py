@@ -417,7 +417,6 @@ for _op, _name in {
     "erfinv": "erfinv", "digamma": "psi", "i0": "i0",
     "special_entr": "entr", "special_i0e": "i0e", "special_i1": "i1", "special_i1e": "i1e",
     "special_bessel_j0": "j0", "special_bessel_j1": "j1", "special_bessel_y0": "y0", "special_bessel_y1": "y1",
-    "special_modified_bessel_i0": "i0", "special_modified_bessel_i1": "i1",
     "special_modified_bessel_k0": "k0", "special_modified_bessel_k1": "k1",
     "special_scaled_modified_bessel_k0": "k0e", "special_scaled_modified_bessel_k1": "k1e",
     "special_ndtri": "ndtri", "special_log_ndtr": "log_ndtr", "special_erfcx": "erfcx",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, inf, log2, prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
@@ -247,10 +247,13 @@ def matrix_exp(A: Any) -> Tensor:
     if not A.numel():
         return ops.clone(A)
     matrix = widened(A)
-    norm = python_value(ops.amax(ops.sum.dim(ops.abs(ops.detach(matrix)), (-2,)), ()))
-    # The approximation of degree 13 is exact to rounding up to this norm (Higham 2005).
-    halvings = max(0, ceil(log2(norm / PADE_NORM))) if norm and norm < inf else 0
-    matrix = ops.mul(matrix, 2.0**-halvings)
+    # The approximation of degree 13 is exact to rounding up to this norm (Higham 2005).  Each matrix of a batch is
+    # halved as often as it needs: a small one, halved for the sake of a large one, would lose a bit by each squaring.
+    norms = ops.amax(ops.sum.dim(ops.abs(ops.detach(matrix)), (-2,), True), (-1,), True)
+    needed = ops.ceil(ops.log2(ops.div.default(norms, PADE_NORM)))
+    scaled = ops.logical_and(ops.gt(norms, PADE_NORM), ops.lt(norms, inf))
+    halvings = ops.where(scaled, needed, ops.zeros_like(needed))
+    matrix = ops.mul(matrix, ops.pow.Scalar(2.0, ops.neg(halvings)))
     eye = eye_like(matrix, order)
     two = ops.matmul(matrix, matrix)
     four = ops.matmul(two, two)
@@ -269,8 +272,9 @@ def matrix_exp(A: Any) -> Tensor:
     odd = ops.matmul(matrix, ops.add(ops.matmul(six, high_odd), series(b[1], b[3], b[5], b[7])))
     even = ops.add(ops.matmul(six, high_even), series(b[0], b[2], b[4], b[6]))
     result = ops.linalg_solve(ops.sub(even, odd), ops.add(even, odd))
-    for _ in range(halvings):
-        result = ops.matmul(result, result)
+    most = python_value(ops.amax(halvings, ()))
+    for squared in range(int(most or 0)):
+        result = ops.where(ops.gt(halvings, squared), ops.matmul(result, result), result)
     return as_type(result, A.dtype)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import tt
 from tests.backends.cpu.matrices import DTYPES, close, numbers
@@ -103,6 +104,19 @@ def test_the_exponential_of_a_large_matrix(same):
     same(lambda m, x: m.linalg.matrix_exp(x), a, tolerance=1e-9)
     with tt.mask_kernels("@non-core"):
         same(lambda m, x: m.linalg.matrix_exp(x), a, tolerance=1e-9)
+
+
+def test_the_exponential_of_a_small_matrix_is_as_exact_beside_a_large_one():
+    small, middle, large = (numbers(4, 4, seed=seed) * size for seed, size in enumerate((1e-3, 1.0, 60.0)))
+    result = tt.linalg.matrix_exp(tt.from_numpy(np.stack([small, large, middle]))).numpy()
+    series, term = np.eye(4), np.eye(4)
+    for k in range(1, 8):
+        term = term @ small / k
+        series = series + term
+    np.testing.assert_allclose(result[0], series, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        result[2], scipy.linalg.expm(middle), rtol=0, atol=1e-14 * np.abs(result[2]).max()
+    )
 
 
 def test_a_division_by_a_zero_pivot_is_infinite_as_in_lapack():
