@@ -22,6 +22,7 @@ from tt.core.errors import (
     SchemaProblem,
     TTError,
     UnknownNameError,
+    did_you_mean,
 )
 from tt.core.family_index import FamilyIndex, families
 from tt.core.host import host
@@ -195,10 +196,13 @@ def _check_shared(
         # A name with a colon is the path of a function, which may be anywhere.
         if isinstance(name, str) and ":" not in name:
             users.setdefault(name, set()).add(definition.family)
-            if name and name not in homes:
+            if (
+                what == "sample family" and name and name not in homes
+            ):  # of a shape rule, another check says so
                 yield Problem(
-                    "family", definition.name, f"its {what} {name!r} lies in no folder of operators/"
-                )
+                    "family", definition.name, f"unknown {what} {name!r}{did_you_mean(name, homes)}",
+                    hint=f"write it in operators/{definition.family}/samples.py",
+                )  # fmt: skip
     for name, named in users.items():
         # What serves several families may be in any of them, or above.
         if len(named) == 1 and name in homes and not named & {*homes[name].split(".")}:

@@ -49,13 +49,20 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     return "; did you mean " + " or ".join(repr(name) for name in matches) + "?" if matches else ""
 
 
+MOST_LISTED: Final = 40
+"""How many names a message lists although it has a guess."""
+
+
 class UnknownNameError(TTError, RuntimeError, ValueError):
     """A name (device, layout, dtype, plugin, mode, ...) that is not registered."""
 
     def __init__(self, kind: str, name: str, candidates: Iterable[str], *, note: str = "") -> None:
         self.kind, self.name, self.candidates = kind, name, tuple(candidates)
+        guess = did_you_mean(name, self.candidates)
         known = ", ".join(sorted(self.candidates)) or "(none)"
-        text = f"unknown {kind} {name!r}{did_you_mean(name, self.candidates)}\n  known: {known}"
+        if guess and len(self.candidates) > MOST_LISTED:  # hundreds of names would hide the guess
+            known = f"{len(self.candidates)} names"
+        text = f"unknown {kind} {name!r}{guess}\n  known: {known}"
         super().__init__(text + (f"\n  {note}" if note else ""))
 
 

@@ -162,6 +162,13 @@ def test_other_words_for_a_name_are_understood(said: str, known: list[str], mean
     assert f"did you mean {meant!r}?" in str(UnknownNameError("device", said, known))
 
 
+def test_a_guess_stands_in_the_place_of_hundreds_of_names() -> None:
+    names = [f"name{number}" for number in range(200)]
+    assert str(UnknownNameError("rule", "name_7", names)).endswith("known: 200 names")
+    assert "name199" in str(UnknownNameError("rule", "qqqqqqqq", names))  # no guess
+    assert "name9" in str(UnknownNameError("rule", "name_7", names[:20]))
+
+
 ALIASES = {alias: name for alias, name in snapshot.originals().items() if alias.rpartition(".")[2] != name}
 
 

@@ -113,6 +113,13 @@ def test_an_unknown_shape_rule_is_found(define: Define) -> None:
     assert problem.message.startswith("unknown shape rule 'likee'; did you mean 'like'")
 
 
+def test_an_unknown_shape_rule_of_an_operator_of_tt_is_said_once() -> None:
+    definition = REGISTRY.definition("softmax")._replace(meta="softmaxes")
+    assert list(registrations.check_families([definition])) == []
+    (problem,) = registrations.check_shape_rule(definition)
+    assert "did you mean 'softmax'" in problem.message and "known: " not in problem.message
+
+
 def test_a_shape_rule_in_a_module_that_is_not_there_is_found(define: Define) -> None:
     (problem,) = registrations.check_shape_rule(define(meta="tt_no_such_module:rule"))
     assert "tt_no_such_module" in problem.message
@@ -385,7 +392,10 @@ def test_an_operator_without_a_text_in_its_family_is_found():
 
 def test_an_operator_without_samples_in_a_family_is_found():
     (problem,) = registrations.check_families([REGISTRY.definition("softmax")._replace(samples="softmaxes")])
-    assert str(problem) == "softmax: its sample family 'softmaxes' lies in no folder of operators/"
+    assert str(problem) == (
+        "softmax: unknown sample family 'softmaxes'; did you mean 'softmax'?\n"
+        "    write it in operators/activation/samples.py"
+    )
 
 
 def test_families_are_checked_without_cupy_though_it_may_be_installed():
