@@ -54,11 +54,11 @@ def getitem(self: Tensor, index: Any, /) -> Any:
     # A subclass of `Tensor` may intercept, and a mode may watch: both see the index as written.
     if STATE.modes == 0 and not self._keys & OVERRIDDEN:
         try:
-            found = fast_path(self, index)
+            result = fast_path(self, index)
         except Exception:  # the general path explains the error
-            found = FALL_THROUGH
-        if found is not FALL_THROUGH:
-            return found
+            result = FALL_THROUGH
+        if result is not FALL_THROUGH:
+            return result
     return indexing.getitem(self, index, getitem)
 
 

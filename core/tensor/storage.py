@@ -96,8 +96,8 @@ class Storage:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Tensors that share a storage share it again when they are unpickled together.
-        found: tuple[Any, ...] = _members().reduce_storage(self)
-        return found
+        reduced: tuple[Any, ...] = _members().reduce_storage(self)
+        return reduced
 
     def share_memory_(self) -> Storage:
         """Move the memory, with all tensors in it, to where processes share it."""
@@ -106,26 +106,26 @@ class Storage:
 
     def is_shared(self) -> bool:
         """Return whether processes can share the memory; that of an accelerator always."""
-        found: bool = _members().is_shared(self)
-        return found
+        shared: bool = _members().is_shared(self)
+        return shared
 
     def _share_fd_cpu_(self) -> tuple[int, int]:
-        found: tuple[int, int] = _members().share_fd(self)
-        return found
+        handle: tuple[int, int] = _members().share_fd(self)
+        return handle
 
     def _share_filename_cpu_(self) -> tuple[bytes, bytes, int]:
-        found: tuple[bytes, bytes, int] = _members().share_filename(self)
-        return found
+        handle: tuple[bytes, bytes, int] = _members().share_filename(self)
+        return handle
 
     @staticmethod
     def _new_shared_fd_cpu(fd: int, size: int) -> Storage:
-        found: Storage = _members().storage_of_fd(fd, size)
-        return found
+        storage: Storage = _members().storage_of_fd(fd, size)
+        return storage
 
     @staticmethod
     def _new_shared_filename_cpu(manager: bytes, handle: bytes, size: int) -> Storage:
-        found: Storage = _members().storage_of_filename(handle, size)
-        return found
+        storage: Storage = _members().storage_of_filename(handle, size)
+        return storage
 
     def __repr__(self) -> str:
         return f"<tt.UntypedStorage of {self.nbytes()} bytes on {self.backend.device_type}>"

@@ -220,8 +220,8 @@ class DispatchState:
     @property
     def default_dtype(self) -> Dtype:
         """The dtype that Python floats take."""
-        found: Dtype = self.settings["default_dtype"]
-        return found
+        dtype: Dtype = self.settings["default_dtype"]
+        return dtype
 
     def set_default_dtype(self, dtype: Dtype) -> None:
         """Change the dtype that Python floats take."""
@@ -399,11 +399,11 @@ class Stacked:
 
 
 def without(modes: list[M], mode: M) -> list[M]:
-    """Return a stack of modes without the innermost place of one of them."""
+    """Return a stack of modes without the innermost entry of one of them."""
     kept = list(modes)
     # The innermost first: a mode that is entered twice is left in the reverse order.
-    for place in range(len(kept) - 1, -1, -1):
-        if kept[place] is mode:
-            del kept[place]
+    for index in range(len(kept) - 1, -1, -1):
+        if kept[index] is mode:
+            del kept[index]
             break
     return kept

@@ -562,15 +562,15 @@ class CachedCall:
             return wrap_mixed(self, handles, args)
         return handles
 
-    def as_handle(self, found: Any, spec: TensorSpec | None, args: tuple[Any, ...] | None) -> Any:
+    def as_handle(self, value: Any, spec: TensorSpec | None, args: tuple[Any, ...] | None) -> Any:
         """Return a kernel's result as a handle, in the dtype of a spec where one is given."""
         try:
-            if type(found) is not self.handle_type:
-                found = self.backend.normalise(found)
-            return found if spec is None else self.backend.cast(found, spec.backend.native_dtype(spec.dtype))
+            if type(value) is not self.handle_type:
+                value = self.backend.normalise(value)
+            return value if spec is None else self.backend.cast(value, spec.backend.native_dtype(spec.dtype))
         except Exception as error:
             if args is None:
-                method_failed(error, self.backend, "normalise", self.operator.name, found)
+                method_failed(error, self.backend, "normalise", self.operator.name, value)
             method_escaped(self, error, args)
 
     def spec_at(self, spec: TensorSpec, args: tuple[Any, ...]) -> TensorSpec:
@@ -666,14 +666,14 @@ class CachedCall:
                 plain = False
         elif storage is not None:
             plain = False  # perhaps read-only
-        for place in range(count):
-            value = args[place]
+        for position in range(count):
+            value = args[position]
             if isinstance(value, TensorBase):
                 tensor = value
-                found = tensor._handle.shape
-                if found == shape:
+                own_shape = tensor._handle.shape
+                if own_shape == shape:
                     filled = True
-                elif found != ():  # an operand with dimensions may broadcast beyond the output
+                elif own_shape != ():  # an operand with dimensions may broadcast beyond the output
                     plain = False
                 # Backends without views do not write outputs themselves: there is an owner.
                 if tensor is not target and tensor._storage is not None and storage is not None and plain:

@@ -42,13 +42,13 @@ def format_of(value: Any) -> str | None:
         tensor = value
         spec = tensor._spec
         return None if spec.memory_format is None else spec.memory_format(tensor._handle)
-    found = None
+    common = None
     for item in value:
         name = format_of(item)
-        if name is None or (found is not None and name != found):
+        if name is None or (common is not None and name != common):
             return None
-        found = name
-    return found
+        common = name
+    return common
 
 
 def _laid_out(result: Any, name: str) -> Any:

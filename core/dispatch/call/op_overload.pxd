@@ -51,10 +51,10 @@ cdef class OpOverload:
                    cached=CachedCall)
     cpdef two(self, left, right)
     cdef two_apart(self, left, right)
-    @cython.locals(keys="long long", bits="unsigned long long", positions="long long", code="long long", place=int, at=int,
+    @cython.locals(keys="long long", bits="unsigned long long", positions="long long", code="long long", placed=int, at=int,
                    how=int, shift=int, tensor=TensorBase, beyond=list)
     cpdef tuple scan(self, tuple args)
-    @cython.locals(count="Py_ssize_t", place="Py_ssize_t", variadic="Py_ssize_t", kind=int, shift=int, keys="long long",
+    @cython.locals(count="Py_ssize_t", position="Py_ssize_t", variadic="Py_ssize_t", kind=int, shift=int, keys="long long",
                    bits="unsigned long long", positions="long long", code="long long", changed=list, tensor=TensorBase,
                    cached=CachedCall, kinds=bytes, shifts=tuple, plan=SignaturePlan, number=double, largest=double)
     cpdef fast_path(self, tuple args, dict kwargs)

@@ -322,9 +322,9 @@ class OpOverload:
         positions = 0
         largest = 0.0
         changed: list[Any] | None = None
-        for place in range(count):
-            value = args[place]
-            kind = kinds[place]
+        for position in range(count):
+            value = args[position]
+            kind = kinds[position]
             if kind == codes.INT and type(value) is int:  # the most frequent after tensors
                 if blank.is_long(value):
                     return FALL_THROUGH
@@ -338,7 +338,7 @@ class OpOverload:
                 if isinstance(value, TensorBase) and kind != codes.UNUSUAL:
                     tensor = value
                     keys |= tensor._keys
-                    shift = shifts[place]
+                    shift = shifts[position]
                     if shift == 0:
                         bits |= tensor._promotion
                     elif shift > 0:
@@ -346,7 +346,7 @@ class OpOverload:
                         positions |= code << shift
                     continue
                 if kind != codes.OPERAND:
-                    if kind == codes.TENSOR or value is not plan.defaults[place]:
+                    if kind == codes.TENSOR or value is not plan.defaults[position]:
                         return FALL_THROUGH
                     continue
                 kind = codes.NUMBER
@@ -356,11 +356,11 @@ class OpOverload:
             elif kind == codes.SIZES:
                 # One number stands for all sizes, as in `kernel_size=3`.
                 if type(value) is int:
-                    if plan.lengths[place] == 0 or blank.is_long(value):
+                    if plan.lengths[position] == 0 or blank.is_long(value):
                         return FALL_THROUGH
                     if changed is None:
                         changed = list(args)
-                    changed[place] = (value,) * plan.lengths[place]
+                    changed[position] = (value,) * plan.lengths[position]
                     continue
                 if type(value) is not tuple and type(value) is not list:
                     return FALL_THROUGH
@@ -370,17 +370,17 @@ class OpOverload:
                 if type(value) is list:
                     if changed is None:
                         changed = list(args)
-                    changed[place] = tuple(value)
+                    changed[position] = tuple(value)
             elif kind == codes.BOOL:
                 if type(value) is not bool:
                     return FALL_THROUGH
             elif kind == codes.TENSORS:
                 if type(value) is not list and type(value) is not tuple:
                     return FALL_THROUGH
-                shift = shifts[place]
+                shift = shifts[position]
                 for item in value:
                     if not isinstance(item, TensorBase):
-                        if item is None and plan.lengths[place] < 0:
+                        if item is None and plan.lengths[position] < 0:
                             continue
                         return FALL_THROUGH
                     tensor = item
@@ -393,12 +393,12 @@ class OpOverload:
                         shift = -1
                 if changed is None:
                     changed = list(args)
-                changed[place] = list(value)
+                changed[position] = list(value)
             elif kind == codes.NUMBER:
                 bit = SCALARS.get(type(value))
                 if bit is None:
                     return FALL_THROUGH
-                if kinds[place] & codes.IN_RANGE:
+                if kinds[position] & codes.IN_RANGE:
                     if type(value) is int and blank.is_long(value):
                         return FALL_THROUGH
                     if type(value) is not complex:
@@ -407,16 +407,16 @@ class OpOverload:
                             number = -number
                         if number > largest:
                             largest = number
-                if shifts[place] == 0:
+                if shifts[position] == 0:
                     positions |= bit
             elif kind == codes.FLOAT:
                 if type(value) is int:
                     if changed is None:
                         changed = list(args)
-                    changed[place] = float(value)
+                    changed[position] = float(value)
                 elif type(value) is not float:
                     return FALL_THROUGH
-                if kinds[place] & codes.IN_RANGE:
+                if kinds[position] & codes.IN_RANGE:
                     number = value
                     if number < 0.0:
                         number = -number
@@ -425,9 +425,9 @@ class OpOverload:
             elif kind == codes.DTYPE_OBJECT:
                 if type(value) is not Dtype:
                     return FALL_THROUGH
-                if shifts[place] > 0:
+                if shifts[position] > 0:
                     code = value.code + 1
-                    positions |= code << shifts[place]
+                    positions |= code << shifts[position]
             elif type(value) is not str:  # STRING
                 return FALL_THROUGH
         if changed is not None:
@@ -515,7 +515,7 @@ class OpOverload:
         keys = 0
         bits = 0
         positions = 0
-        place = 0
+        placed = 0
         beyond: Any = [] if self.plan.wide else None
         for at, how, shift in self.plan.steps:
             value = args[at]
@@ -561,7 +561,7 @@ class OpOverload:
                 else:
                     positions |= code << shift
             else:  # DEVICE, LAYOUT
-                place = 1
+                placed = 1
         if self.target_shift != 0:
             tensor = args[0]
             code = tensor._spec.code + 1
@@ -569,7 +569,7 @@ class OpOverload:
                 beyond.append((code, self.target_shift))
             else:
                 positions |= code << self.target_shift
-        if place or keys == 0:
+        if placed or keys == 0:
             keys = self.operator.place(keys, args)
         if beyond:
             positions = numbered(positions, beyond)
@@ -698,8 +698,8 @@ class DescribedOverload(OpOverload):  # noqa: D101 - the docstring is the proper
     def overloadpacket(self) -> Any:
         """The public callable: the packet of an overload, else the operator itself."""
         namespace, _, name = self.operator.name.partition(".")[0].rpartition("::")
-        found = getattr(ops, namespace) if namespace else ops
-        return getattr(found, f"{name}_" if self.form == "inplace" else name)
+        namespace_ops = getattr(ops, namespace) if namespace else ops
+        return getattr(namespace_ops, f"{name}_" if self.form == "inplace" else name)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

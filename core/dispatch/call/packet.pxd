@@ -8,5 +8,5 @@ cdef class OpOverloadPacket:
     cdef public dict choices
     cdef public OpOverload unary
     cdef public tuple recent
-    @cython.locals(count="Py_ssize_t", place="Py_ssize_t", recent=tuple, key=tuple, overload=OpOverload)
+    @cython.locals(count="Py_ssize_t", index="Py_ssize_t", recent=tuple, key=tuple, overload=OpOverload)
     cpdef call(self, tuple args, dict kwargs)

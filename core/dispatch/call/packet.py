@@ -70,8 +70,8 @@ class OpOverloadPacket:
             key = recent[0]
             overload = recent[1] if count == len(key) else None
             if overload is not None:
-                for place in range(count):
-                    if type(args[place]) is not key[place]:
+                for index in range(count):
+                    if type(args[index]) is not key[index]:
                         overload = None
                         break
             if overload is None:
@@ -170,8 +170,8 @@ class PacketOp(OpOverloadPacket):
                 bound = self._bind(overload, args, kwargs)
             except ArgumentError:
                 continue
-            found = intercept(self, args, {**kwargs, "out": out}, out)
-            return call_with_out(overload.operator, bound, out) if found is NOT_HANDLED else found
+            result = intercept(self, args, {**kwargs, "out": out}, out)
+            return call_with_out(overload.operator, bound, out) if result is NOT_HANDLED else result
         return call_refused(self, self._refusal(args, kwargs), args, {**kwargs, "out": out})
 
     @staticmethod
@@ -181,10 +181,10 @@ class PacketOp(OpOverloadPacket):
         return bound
 
     def _refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError:
-        found = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+        types = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
         return ArgumentError(
             self.name,
-            f"received an invalid combination of arguments - got ({', '.join(found)})",
+            f"received an invalid combination of arguments - got ({', '.join(types)})",
             signatures=[str(overload.schema) for overload in self.op_overloads.values()],
         )
 
@@ -223,14 +223,14 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
         overloads, form = registry.overloads(qualified[:-1]), "inplace"
         overloads = tuple(o for o in overloads if registry.operator(o).definition.has_inplace)
     if overloads:
-        found = {o.removeprefix(qualified.removesuffix("_")).lstrip("_").lstrip("."): registry.overload(o, form)
+        members = {o.removeprefix(qualified.removesuffix("_")).lstrip("_").lstrip("."): registry.overload(o, form)
                    for o in overloads}  # fmt: skip
         # A single overload needs no choice, so the name is the overload itself.
-        if len(found) == 1:
-            return next(iter(found.values()))
+        if len(members) == 1:
+            return next(iter(members.values()))
         # One object for `tt.max`, `tt.Tensor.max` and all aliases: `__tt_function__` compares functions.
         return registry.packets.setdefault(
-            (qualified.removesuffix("_" * (form == "inplace")), form), PacketOp(name, found)
+            (qualified.removesuffix("_" * (form == "inplace")), form), PacketOp(name, members)
         )
     known = any(n.startswith(f"{name}::") for n in list(registry.definition_table.added))
     if not namespace and (known or plugins().activate("namespace", name)):

@@ -77,10 +77,10 @@ class SignaturePlan:
         placed.extend(self.tails[count])
         names = self.names
         for name, value in kwargs.items():
-            found = names.get(name)
-            if found is None:
+            known = names.get(name)
+            if known is None:
                 return None
-            position = found
+            position = known
             # Provided by position, too: the binder raises Python's error for it.
             if position < count:
                 return None
