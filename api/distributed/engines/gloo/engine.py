@@ -201,17 +201,21 @@ class Gloo(Backend):
         self.memory = None
 
     def shutdown(self) -> None:
-        """Wait a while for the other ranks, so that nothing that was sent is lost, and close the connections."""
+        """Let everything that was sent arrive, and close the connections.
+
+        Nothing is exchanged here: ranks that still wait for this one in a collective would take it for that collective.
+        They see the end of the connection, and close it, which this rank waits a while for.
+        """
         limit = time.monotonic() + _FAREWELL
-        try:
-            farewell = None if self._broken else self.barrier()
-            while farewell is not None and not farewell.test() and time.monotonic() < limit:
-                time.sleep(1e-4)
-            while not self.links.is_flushed() and time.monotonic() < limit:
-                self.links.poll()
-                time.sleep(1e-4)
-        except RuntimeError:
-            pass  # a rank that is gone does not wait for a farewell
+        links = self.links
+        while not links.is_flushed() and time.monotonic() < limit:
+            links.poll()
+            time.sleep(1e-4)
+        if not self._broken:
+            links.leave()
+            while links.is_connected() and (left := limit - time.monotonic()) > 0:
+                links.linger(left)
+                links.poll()
         self.abort()
 
 

@@ -296,9 +296,8 @@ def _accept(
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 # A descriptor of its own: the stack closes the guests that are left.
                 sockets[peer] = sock.dup()
-                sockets[peer].sendall(
-                    _GREETING.pack(_MAGIC, VERSION, size, rank, bytes.fromhex(members[peer].secret))
-                )
+                secret = bytes.fromhex(members[peer].secret)
+                _send(sockets[peer], _GREETING.pack(_MAGIC, VERSION, size, rank, secret), peer)
 
 
 def _peer_of(greeting: bytes, expected: bytes) -> int | None:
@@ -321,6 +320,23 @@ def _greeted(sock: socket.socket, peer: int, members: list[_Member], rank: int, 
         )
 
 
+def _send(sock: socket.socket, data: bytes, peer: int, fd: int | None = None) -> None:
+    """Send bytes to a rank, and an open file with them."""
+    try:
+        if fd is None:
+            sock.sendall(data)
+        else:
+            socket.send_fds(sock, [data], [fd])
+    except OSError as error:
+        raise _lost(peer, error) from error
+
+
+def _lost(peer: int, error: OSError) -> DistNetworkError:
+    return DistNetworkError(
+        f"gloo: the connection to rank {peer} was lost while the group was connected: {error.strerror}", peer
+    )
+
+
 def _receive(sock: socket.socket, count: int, peer: int, limit: float) -> bytes:
     data = bytearray()
     try:
@@ -337,9 +353,7 @@ def _receive(sock: socket.socket, count: int, peer: int, limit: float) -> bytes:
     except OSError as error:
         if isinstance(error, DistError):
             raise
-        raise DistNetworkError(
-            f"gloo: the connection to rank {peer} was lost while the group was connected: {error.strerror}"
-        ) from error
+        raise _lost(peer, error) from error
     return bytes(data)
 
 
@@ -358,11 +372,8 @@ def _share(sockets: dict[int, socket.socket], rank: int, size: int, limit: float
                 "gloo: rank %d has no memory to share, so messages go through sockets: %s", rank, error
             )
     try:
-        for sock in sockets.values():
-            if fd is None:
-                sock.sendall(b"\0")
-            else:
-                socket.send_fds(sock, [b"\1"], [fd])
+        for peer, sock in sockets.items():
+            _send(sock, b"\0" if fd is None else b"\1", peer, fd)
     finally:
         if fd is not None:
             os.close(fd)
@@ -371,8 +382,8 @@ def _share(sockets: dict[int, socket.socket], rank: int, size: int, limit: float
         if segment is not None:
             segments[peer] = segment
     complete = len(segments) == size
-    for sock in sockets.values():
-        sock.sendall(b"\1" if complete else b"\0")
+    for peer, sock in sockets.items():
+        _send(sock, b"\1" if complete else b"\0", peer)
     for peer, sock in sockets.items():
         complete &= _receive(sock, 1, peer, limit) == b"\1"
     return Memory(rank, [segments[peer] for peer in range(size)]) if complete else None
@@ -389,7 +400,7 @@ def _segment_of(sock: socket.socket, peer: int, limit: float) -> Segment | None:
     except TimeoutError:
         raise DistTimeoutError(f"gloo: rank {peer} did not answer while the group was connected") from None
     except OSError as error:
-        raise DistNetworkError(f"gloo: the connection to rank {peer} was lost: {error.strerror}") from error
+        raise _lost(peer, error) from error
     if not data:
         raise DistNetworkError(f"gloo: rank {peer} has closed its connection while the group was connected")
     try:

@@ -257,7 +257,7 @@ class Links:
 
     def linger(self, seconds: float) -> None:
         """Sleep until something can be read or written, at most for some seconds."""
-        if not self._closed and len(self.lost) < len(self._links):
+        if self.is_connected():
             with suppress(OSError, ValueError):  # closed meanwhile, in another thread
                 self._selector.select(seconds)
         elif seconds > 0:
@@ -390,7 +390,18 @@ class Links:
         """Return whether everything was handed to the system."""
         return not any(link.out for link in self._links.values() if link.rank not in self.lost)
 
+    def is_connected(self) -> bool:
+        """Return whether there is a rank that has not closed its connection."""
+        return not self._closed and len(self.lost) < len(self._links)
+
     # --- the end --------------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Say that nothing follows.  To close at once could take from the other ranks what they have not read yet."""
+        for link in self._links.values():
+            if link.rank not in self.lost:
+                with suppress(OSError):  # it has left, too
+                    link.sock.shutdown(socket.SHUT_WR)
 
     def _lose(self, link: _Link, reason: str) -> None:
         if link.rank not in self.lost:
