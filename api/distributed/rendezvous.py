@@ -199,7 +199,11 @@ def from_environment(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **kwargs: A
     }
     for name, value in settings.items():
         if not value:
-            raise problem("env", f"environment variable {name} expected, but not set")
+            raise problem(
+                "env",
+                f"environment variable {name} expected, but not set"
+                "\n  try: tt run --nproc-per-node=2 PROGRAM, which sets it, or init_method=, rank= and world_size=",
+            )
     rank, world_size, port = (
         whole("env", name, settings[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT")
     )
