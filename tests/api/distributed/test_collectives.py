@@ -7,11 +7,11 @@ import pytest
 
 import tt
 import tt.distributed as dist
-from tests.api.distributed.programs import DTYPES, LAYOUTS, array, run, same, values
+from tests.api.distributed.programs import DTYPES, ENGINES, LAYOUTS, array, run, same, values
 from tt.distributed import ReduceOp
 
 SIZES = (1, 2, 3, 5)
-ENGINES = ("threads", "bare")
+
 COMBINE = {
     ReduceOp.SUM: np.add,
     ReduceOp.PRODUCT: np.multiply,
@@ -97,7 +97,7 @@ def test_half_precision_is_summed_in_float32_and_rounded_once(engine, dtype, ste
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", [*DTYPES, tt.float8_e4m3fn, tt.float8_e5m2], ids=str)
-def test_broadcast_copies_every_dtype_and_layout(size, dtype):
+def test_broadcast_copies_every_dtype_and_layout(engine, size, dtype):
     def program():
         for layout in LAYOUTS:
             for root in range(size):
@@ -109,10 +109,10 @@ def test_broadcast_copies_every_dtype_and_layout(size, dtype):
                     expected.float() if not dtype.is_complex else expected,
                 )
 
-    run(program, size)
+    run(program, size, backend=engine)
 
 
-def test_asynchronous_operations_end_in_the_order_of_their_group():
+def test_asynchronous_operations_end_in_the_order_of_their_group(engine):
     def program():
         tensors = [tt.full((2,), float(dist.get_rank() + i)) for i in range(8)]
         works = [dist.all_reduce(x, async_op=True) for x in tensors]
@@ -124,10 +124,10 @@ def test_asynchronous_operations_end_in_the_order_of_their_group():
         assert works[0].result()[0] is tensors[0]
         return [x.tolist() for x in tensors]
 
-    assert run(program, 3)[1] == [[3.0 + 3 * i] * 2 for i in range(8)]
+    assert run(program, 3, backend=engine)[1] == [[3.0 + 3 * i] * 2 for i in range(8)]
 
 
-def test_an_asynchronous_operation_needs_no_call_to_go_on():
+def test_an_asynchronous_operation_needs_no_call_to_go_on(engine):
     from time import monotonic, sleep
 
     def program():
@@ -138,20 +138,20 @@ def test_an_asynchronous_operation_needs_no_call_to_go_on():
             sleep(0.01)
         return work.is_success(), work.get_future().wait()[0].tolist()
 
-    assert run(program, 2) == [(True, [2.0] * 3)] * 2
+    assert run(program, 2, backend=engine) == [(True, [2.0] * 3)] * 2
 
 
-def test_parameters_are_changed_in_place_and_their_versions_grow():
+def test_parameters_are_changed_in_place_and_their_versions_grow(engine):
     def program():
         x = tt.nn.Parameter(tt.ones(2))
         before = x._version
         dist.all_reduce(x)
         return x.tolist(), x._version > before, x.requires_grad
 
-    assert run(program, 2) == [([2.0, 2.0], True, True)] * 2
+    assert run(program, 2, backend=engine) == [([2.0, 2.0], True, True)] * 2
 
 
-def test_a_barrier_ends_when_the_last_rank_has_come():
+def test_a_barrier_ends_when_the_last_rank_has_come(engine):
     from time import monotonic, sleep
 
     def program():
@@ -163,12 +163,12 @@ def test_a_barrier_ends_when_the_last_rank_has_come():
         dist.monitored_barrier()
         return came, monotonic()
 
-    times = run(program, 3)
+    times = run(program, 3, backend=engine)
     assert min(end for _, end in times) >= max(came for came, _ in times)
 
 
 @pytest.mark.filterwarnings("ignore:all_reduce_coalesced")
-def test_several_tensors_are_combined_in_one_call_or_in_one_block():
+def test_several_tensors_are_combined_in_one_call_or_in_one_block(engine):
     def program():
         rank = dist.get_rank()
         pair = [tt.full((2,), rank + 1.0), tt.full((1, 3), rank + 2.0)]
@@ -182,7 +182,7 @@ def test_several_tensors_are_combined_in_one_call_or_in_one_block():
         manager.wait()
         return [p.max().item() for p in pair], x.tolist(), y.item()
 
-    assert run(program, 2) == [([2.0, 3.0], [2.0, 2.0], 2)] * 2
+    assert run(program, 2, backend=engine) == [([2.0, 3.0], [2.0, 2.0], 2)] * 2
 
 
 @pytest.mark.filterwarnings("ignore:all_reduce_coalesced")

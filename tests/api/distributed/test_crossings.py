@@ -55,10 +55,10 @@ class Setting:
             return ZeroRedundancyOptimizer(model.parameters(), kind, **options)
         return kind(model.parameters(), **options)
 
-    def run(self, program: Callable[[Setting], Any]) -> list[Any]:
+    def run(self, program: Callable[[Setting], Any], engine: str) -> list[Any]:
         if self.size == 1:
             return [program(self)]
-        backend = "threads" if self.device == "cpu" else f"cpu:threads,{self.device}:threads"
+        backend = engine if self.device == "cpu" else f"cpu:{engine},{self.device}:{engine}"
         return run(lambda: program(self), self.size, backend=backend)
 
 
@@ -97,6 +97,11 @@ SETTINGS = {
     "fsdp wrapper": Setting(size=2, wrap=wrapper(ShardingStrategy.FULL_SHARD)),
     "fsdp wrapper, gradients": Setting(size=2, wrap=wrapper(ShardingStrategy.SHARD_GRAD_OP)),
 }
+
+
+RUNS = [(name, "threads") for name in SETTINGS] + [
+    (name, "gloo") for name, setting in SETTINGS.items() if setting.size > 1 and setting.device == "cpu"
+]
 
 
 @contextmanager
@@ -444,18 +449,18 @@ def expected() -> dict[str, Any]:
 
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(("name", "engine"), RUNS)
 def test_a_program_gives_what_one_process_on_the_cpu_does_or_is_refused(
-    name: str, program: str, expected: dict[str, Any]
+    name: str, engine: str, program: str, expected: dict[str, Any]
 ) -> None:
     call, refusal = PROGRAMS[program]
     with devices():
         if refusal is not None and name in refusal.settings:
             with pytest.raises(refusal.error, match=refusal.words):
-                SETTINGS[name].run(call)
+                SETTINGS[name].run(call, engine)
             return
         if program not in expected:
             expected[program] = call(Setting())
-        for result in SETTINGS[name].run(call):
+        for result in SETTINGS[name].run(call, engine):
             for ours, theirs in zip(result, expected[program], strict=True):
                 np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-10)

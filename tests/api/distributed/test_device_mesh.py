@@ -8,7 +8,7 @@ from tests.api.distributed.programs import run
 from tt.distributed import DeviceMesh, init_device_mesh
 
 
-def test_a_mesh_has_a_group_for_each_row_of_each_dimension():
+def test_a_mesh_has_a_group_for_each_row_of_each_dimension(engine):
     def program():
         mesh = init_device_mesh("cpu", (2, 3), mesh_dim_names=("a", "b"))
         rank = dist.get_rank()
@@ -24,11 +24,11 @@ def test_a_mesh_has_a_group_for_each_row_of_each_dimension():
         dist.all_reduce(x, group=mesh.get_group("b"))
         return columns, rows, x.item()
 
-    found = run(program, 6)
+    found = run(program, 6, backend=engine)
     assert found[4] == ([1, 4], [3, 4, 5], 12) and found[0] == ([0, 3], [0, 1, 2], 3)
 
 
-def test_parts_of_a_mesh_share_its_groups():
+def test_parts_of_a_mesh_share_its_groups(engine):
     def program():
         mesh = init_device_mesh("cpu", (2, 1, 2), mesh_dim_names=("a", "b", "c"))
         part = mesh["a", "c"]
@@ -40,11 +40,11 @@ def test_parts_of_a_mesh_share_its_groups():
         flat = part._flatten("all")
         return part.mesh.tolist(), turned.mesh.tolist(), line.mesh.tolist(), flat.mesh.tolist()
 
-    found = run(program, 4)
+    found = run(program, 4, backend=engine)
     assert found[3] == ([[0, 1], [2, 3]], [[0, 2], [1, 3]], [2, 3], [0, 1, 2, 3])
 
 
-def test_a_mesh_of_some_ranks_and_one_of_groups():
+def test_a_mesh_of_some_ranks_and_one_of_groups(engine):
     def program():
         mesh = DeviceMesh("cpu", [0, 2])
         line = DeviceMesh("cpu", [0, 1, 2])
@@ -62,7 +62,7 @@ def test_a_mesh_of_some_ranks_and_one_of_groups():
             return None
         return mesh.get_local_rank()
 
-    assert run(program, 3) == [0, None, 1]
+    assert run(program, 3, backend=engine) == [0, None, 1]
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ import pytest
 
 import tt
 import tt.distributed as dist
-from tests.api.distributed.programs import DTYPES, LAYOUTS, array, like, run, same, values
+from tests.api.distributed.programs import DTYPES, ENGINES, LAYOUTS, array, like, run, same, values
 from tt.distributed import ReduceOp
 
 SIZES = (1, 2, 3, 5)
-ENGINES = ("threads", "bare")
 
 
 def combined(dtype, layout, ranks, part, operation):

@@ -5,10 +5,10 @@ import pytest
 
 import tt
 import tt.distributed as dist
-from tests.api.distributed.programs import DTYPES, LAYOUTS, array, like, run, values
+from tests.api.distributed.programs import DTYPES, ENGINES, LAYOUTS, array, like, run, values
 
 SIZES = (1, 2, 3, 5)
-ENGINES = ("threads", "bare")
+
 MOVED = (*DTYPES, tt.float8_e4m3fn)
 
 
@@ -50,7 +50,7 @@ def test_tensors_of_all_ranks_are_gathered_and_scattered_in_order(engine, size, 
     run(program, size, backend=engine)
 
 
-def test_outputs_of_another_shape_and_strided_wholes_are_filled():
+def test_outputs_of_another_shape_and_strided_wholes_are_filled(engine):
     def program():
         rank = dist.get_rank()
         stacked = tt.zeros(2, 3)
@@ -59,11 +59,13 @@ def test_outputs_of_another_shape_and_strided_wholes_are_filled():
         dist.all_gather_single(columns, tt.full((2, 2), rank + 1.0))
         return stacked.tolist(), columns.tolist()
 
-    assert run(program, 2) == [([[0.0] * 3, [1.0] * 3], [[1.0, 1.0]] * 2 + [[2.0, 2.0]] * 2)] * 2
+    assert (
+        run(program, 2, backend=engine) == [([[0.0] * 3, [1.0] * 3], [[1.0, 1.0]] * 2 + [[2.0, 2.0]] * 2)] * 2
+    )
 
 
 @pytest.mark.filterwarnings("ignore:all_gather_coalesced")
-def test_several_tensors_are_gathered_at_once():
+def test_several_tensors_are_gathered_at_once(engine):
     def program():
         rank = dist.get_rank()
         own = [tt.full((2,), float(rank)), tt.full((1,), 10.0 + rank)]
@@ -72,10 +74,10 @@ def test_several_tensors_are_gathered_at_once():
         work.wait()
         return [[each.tolist() for each in row] for row in found]
 
-    assert run(program, 2) == [[[[0.0, 0.0], [10.0]], [[1.0, 1.0], [11.0]]]] * 2
+    assert run(program, 2, backend=engine) == [[[[0.0, 0.0], [10.0]], [[1.0, 1.0], [11.0]]]] * 2
 
 
-def test_ranks_of_a_group_are_counted_in_the_job_or_in_the_group():
+def test_ranks_of_a_group_are_counted_in_the_job_or_in_the_group(engine):
     def program():
         rank = dist.get_rank()
         group = dist.new_group([2, 0], sort_ranks=False)
@@ -89,10 +91,10 @@ def test_ranks_of_a_group_are_counted_in_the_job_or_in_the_group():
         dist.all_gather(found, tt.full((1,), float(rank)), group=group)
         return x.item(), y.item(), [each.item() for each in found]
 
-    assert run(program, 3) == [(2.0, 0.0, [2.0, 0.0]), None, (2.0, 0.0, [2.0, 0.0])]
+    assert run(program, 3, backend=engine) == [(2.0, 0.0, [2.0, 0.0]), None, (2.0, 0.0, [2.0, 0.0])]
 
 
-def test_ranks_outside_of_a_group_are_warned():
+def test_ranks_outside_of_a_group_are_warned(engine):
     def program():
         group = dist.new_group([0])
         x = tt.ones(1)
@@ -106,7 +108,7 @@ def test_ranks_outside_of_a_group_are_warned():
     import warnings
 
     with warnings.catch_warnings():  # a setting of the process: no other rank may change it meanwhile
-        assert run(program, 2) == [True, True]
+        assert run(program, 2, backend=engine) == [True, True]
 
 
 ONE = [tt.ones(2)]

@@ -16,7 +16,7 @@ Pair = namedtuple("Pair", "left right")
 
 @pytest.mark.parametrize("drop_last", [False, True])
 @pytest.mark.parametrize(("length", "size"), [(10, 2), (10, 3), (7, 4), (2, 4), (1, 1)])
-def test_batches_give_the_dataset_without_what_was_repeated(length, size, drop_last):
+def test_batches_give_the_dataset_without_what_was_repeated(engine, length, size, drop_last):
     data = tt.arange(length * 2.0).reshape(length, 2)
 
     def evaluate():
@@ -27,11 +27,11 @@ def test_batches_give_the_dataset_without_what_was_repeated(length, size, drop_l
         return tt.cat(found)
 
     expected = data[: length // size * size] if drop_last else data
-    for found in run(evaluate, size):
+    for found in run(evaluate, size, backend=engine):
         assert tt.equal(found, expected) and not found.requires_grad
 
 
-def test_a_shuffled_epoch_has_each_sample_once_and_its_parts_fit_together():
+def test_a_shuffled_epoch_has_each_sample_once_and_its_parts_fit_together(engine):
     def evaluate():
         sampler = DistributedSampler(range(11), shuffle=True, seed=3)
         own = tt.tensor(list(sampler))
@@ -42,7 +42,7 @@ def test_a_shuffled_epoch_has_each_sample_once_and_its_parts_fit_together():
         }
         return dist.gather_for_metrics(given, sampler)
 
-    for found in run(evaluate, 4):
+    for found in run(evaluate, 4, backend=engine):
         index = found["index"]
         assert sorted(index.tolist()) == list(range(11))
         (double, large), (real,) = found["pair"]
@@ -51,18 +51,18 @@ def test_a_shuffled_epoch_has_each_sample_once_and_its_parts_fit_together():
         assert found["names"] == [f"s{i}" for i in index.tolist()]
 
 
-def test_objects_may_hold_tensors_of_any_size():
+def test_objects_may_hold_tensors_of_any_size(engine):
     def evaluate():
         sampler = DistributedSampler(range(3), shuffle=False)
         found = [{"boxes": tt.full((i, 4), float(i)), "id": i} for i in sampler]
         return dist.gather_for_metrics(found, sampler, use_gather_object=True)
 
-    for found in run(evaluate, 2):
+    for found in run(evaluate, 2, backend=engine):
         assert [each["id"] for each in found] == [0, 1, 2]
         assert [tuple(each["boxes"].shape) for each in found] == [(0, 4), (1, 4), (2, 4)]
 
 
-def test_a_group_gathers_among_its_ranks():
+def test_a_group_gathers_among_its_ranks(engine):
     def evaluate():
         pair = dist.new_group([0, 2])
         if dist.get_rank() == 1:
@@ -70,7 +70,7 @@ def test_a_group_gathers_among_its_ranks():
         sampler = DistributedSampler(range(3), 2, dist.get_rank(pair), shuffle=False)
         return dist.gather_for_metrics(tt.tensor(list(sampler)), sampler, group=pair).tolist()
 
-    assert run(evaluate, 3) == [[0, 1, 2], None, [0, 1, 2]]
+    assert run(evaluate, 3, backend=engine) == [[0, 1, 2], None, [0, 1, 2]]
 
 
 @pytest.mark.parametrize(

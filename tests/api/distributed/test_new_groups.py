@@ -6,7 +6,7 @@ import pytest
 
 import tt
 import tt.distributed as dist
-from tests.api.distributed.programs import run
+from tests.api.distributed.programs import ENGINES, run
 
 OUTSIDE = dist.GroupMember.NON_GROUP_MEMBER
 
@@ -17,7 +17,7 @@ def total(group):
     return x.item()
 
 
-@pytest.mark.parametrize("engine", ["threads", "bare"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_group_has_its_ranks_and_others_get_a_mark(engine):
     def program():
         group = dist.new_group([2, 0], timeout=timedelta(seconds=7), group_desc="ends")
@@ -30,7 +30,7 @@ def test_a_group_has_its_ranks_and_others_get_a_mark(engine):
     assert run(program, 3, backend=engine) == [(0, 101, [0, 2]), None, (1, 101, [0, 2])]
 
 
-def test_groups_overlap_and_have_numbers_of_their_own():
+def test_groups_overlap_and_have_numbers_of_their_own(engine):
     def program():
         every, pair = dist.new_group(), dist.new_group([0, 1])
         results = [total(every), total(None)]
@@ -39,10 +39,10 @@ def test_groups_overlap_and_have_numbers_of_their_own():
         results.append(dist.get_pg_count())
         return results
 
-    assert run(program, 3) == [[111, 111, 11, 3], [111, 111, 11, 3], [111, 111, 3]]
+    assert run(program, 3, backend=engine) == [[111, 111, 11, 3], [111, 111, 11, 3], [111, 111, 3]]
 
 
-def test_only_the_members_need_to_call_if_they_synchronize_locally():
+def test_only_the_members_need_to_call_if_they_synchronize_locally(engine):
     def program():
         if dist.get_rank() == 1:
             return dist.new_group([0, 2], use_local_synchronization=True) == OUTSIDE
@@ -50,20 +50,20 @@ def test_only_the_members_need_to_call_if_they_synchronize_locally():
         second = dist.new_group([0, 2], use_local_synchronization=True)
         return total(first), total(second), first.group_name != second.group_name
 
-    assert run(program, 3) == [(101, 101, True), True, (101, 101, True)]
+    assert run(program, 3, backend=engine) == [(101, 101, True), True, (101, 101, True)]
 
 
-def test_ranks_are_divided_into_groups():
+def test_ranks_are_divided_into_groups(engine):
     def program():
         own, groups = dist.new_subgroups(2)
         odd, listed = dist.new_subgroups_by_enumeration([[0, 2], [1]])
         assert len(groups) == len(listed) == 2 and own in groups
         return total(own), None if odd is None else total(odd)
 
-    assert run(program, 4) == [(11, 101), (11, 10), (1100, 101), (1100, None)]
+    assert run(program, 4, backend=engine) == [(11, 101), (11, 10), (1100, 101), (1100, None)]
 
 
-def test_a_group_is_split_by_its_members_alone():
+def test_a_group_is_split_by_its_members_alone(engine):
     def program():
         trio = dist.new_group([0, 1, 3])
         if trio is OUTSIDE:
@@ -72,7 +72,7 @@ def test_a_group_is_split_by_its_members_alone():
         again = dist.split_group(part, [[1], [0]]) if part is not None else None
         return None if part is None else (total(part), total(again))
 
-    assert run(program, 4) == [(1001, 1), None, None, (1001, 1000)]
+    assert run(program, 4, backend=engine) == [(1001, 1), None, None, (1001, 1000)]
 
 
 def test_an_engine_of_its_own():
@@ -84,7 +84,7 @@ def test_an_engine_of_its_own():
     assert run(program, 2) == [11, 11]
 
 
-def test_a_destroyed_group_is_refused_and_others_go_on():
+def test_a_destroyed_group_is_refused_and_others_go_on(engine):
     def program():
         group = dist.new_group()
         dist.destroy_process_group(group)
@@ -95,7 +95,7 @@ def test_a_destroyed_group_is_refused_and_others_go_on():
         dist.destroy_process_group(OUTSIDE)
         return total(None)
 
-    assert run(program, 2) == [11, 11]
+    assert run(program, 2, backend=engine) == [11, 11]
 
 
 @pytest.mark.parametrize(

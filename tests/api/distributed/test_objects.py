@@ -4,9 +4,7 @@ import pytest
 
 import tt
 import tt.distributed as dist
-from tests.api.distributed.programs import run
-
-ENGINES = ("threads", "bare")
+from tests.api.distributed.programs import ENGINES, run
 
 
 def thing(rank):
@@ -48,7 +46,7 @@ def test_objects_of_different_lengths_and_their_tensors_travel(engine, size):
     run(program, size, backend=engine)
 
 
-def test_objects_are_sent_and_received():
+def test_objects_are_sent_and_received(engine):
     def program():
         if dist.get_rank() == 0:
             dist.send_object_list([thing(2), None], dst=1)
@@ -60,15 +58,15 @@ def test_objects_are_sent_and_received():
         with pytest.raises(RuntimeError, match="sent 1 objects, and the list has 2"):
             dist.recv_object_list(found, src=0)
 
-    run(program, 2)
+    run(program, 2, backend=engine)
 
 
-def test_lists_of_different_lengths_are_a_mismatch():
+def test_lists_of_different_lengths_are_a_mismatch(engine):
     def program():
         with pytest.raises(dist.CollectiveMismatchError, match="of 1 objects"):
             dist.broadcast_object_list([None] * (1 + dist.get_rank()), src=0)
 
-    run(program, 2)
+    run(program, 2, backend=engine)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.api.distributed.programs import DTYPES, LAYOUTS, like, run, values
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, tt.float8_e4m3fn], ids=str)
-def test_messages_carry_every_dtype_and_layout(dtype):
+def test_messages_carry_every_dtype_and_layout(engine, dtype):
     def program():
         for layout in LAYOUTS:
             if dist.get_rank() == 0:
@@ -18,10 +18,10 @@ def test_messages_carry_every_dtype_and_layout(dtype):
                 assert dist.recv(found, src=0) == 0
                 assert found.tolist() == values(dtype, layout, 5).tolist()
 
-    run(program, 2)
+    run(program, 2, backend=engine)
 
 
-def test_messages_of_one_tag_keep_their_order_and_tags_are_apart():
+def test_messages_of_one_tag_keep_their_order_and_tags_are_apart(engine):
     def program():
         if dist.get_rank() == 0:
             for number, tag in ((1, 3), (2, 3), (9, 4)):
@@ -34,10 +34,10 @@ def test_messages_of_one_tag_keep_their_order_and_tags_are_apart():
             found.append(x.item())
         return found
 
-    assert run(program, 2)[1] == [9, 1, 2]
+    assert run(program, 2, backend=engine)[1] == [9, 1, 2]
 
 
-def test_a_receive_from_any_rank_says_which():
+def test_a_receive_from_any_rank_says_which(engine):
     def program():
         if dist.get_rank() == 2:
             found = {}
@@ -48,10 +48,10 @@ def test_a_receive_from_any_rank_says_which():
             return found
         dist.send(tt.tensor([dist.get_rank() + 10]), dst=2)
 
-    assert run(program, 3)[2] == {0: 10, 1: 11}
+    assert run(program, 3, backend=engine)[2] == {0: 10, 1: 11}
 
 
-def test_messages_in_both_directions_at_once_do_not_wait_for_each_other():
+def test_messages_in_both_directions_at_once_do_not_wait_for_each_other(engine):
     def program():
         rank, size = dist.get_rank(), dist.get_world_size()
         x = tt.zeros(2)
@@ -61,10 +61,10 @@ def test_messages_in_both_directions_at_once_do_not_wait_for_each_other():
         assert receive.source_rank() == (rank - 1) % size
         return x.tolist()
 
-    assert run(program, 3) == [[2.0, 2.0], [0.0, 0.0], [1.0, 1.0]]
+    assert run(program, 3, backend=engine) == [[2.0, 2.0], [0.0, 0.0], [1.0, 1.0]]
 
 
-def test_a_collective_can_run_while_a_message_is_awaited():
+def test_a_collective_can_run_while_a_message_is_awaited(engine):
     def program():
         x = tt.zeros(1)
         work = dist.irecv(x, src=1) if dist.get_rank() == 0 else None
@@ -76,10 +76,10 @@ def test_a_collective_can_run_while_a_message_is_awaited():
             work.wait()
         return x.item()
 
-    assert run(program, 2)[0] == 2.0
+    assert run(program, 2, backend=engine)[0] == 2.0
 
 
-def test_ranks_of_groups_are_translated():
+def test_ranks_of_groups_are_translated(engine):
     def program():
         group = dist.new_group([1, 2])
         if dist.get_rank() == 0:
@@ -90,7 +90,7 @@ def test_ranks_of_groups_are_translated():
             return None
         return dist.recv(x, group=group), x.item()
 
-    assert run(program, 3)[2] == (1, 1)
+    assert run(program, 3, backend=engine)[2] == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_wrong_arguments_are_refused(call, text):
     run(program, 2)
 
 
-def test_operations_of_different_groups_are_no_batch():
+def test_operations_of_different_groups_are_no_batch(engine):
     def program():
         other = 1 - dist.get_rank()
         group = dist.new_group()
@@ -126,4 +126,4 @@ def test_operations_of_different_groups_are_no_batch():
         with pytest.raises(ValueError, match="same group"):
             dist.batch_isend_irecv(ops)
 
-    run(program, 2)
+    run(program, 2, backend=engine)

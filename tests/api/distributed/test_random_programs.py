@@ -6,7 +6,7 @@ import pytest
 
 import tt
 import tt.distributed as dist
-from tests.api.distributed.programs import run
+from tests.api.distributed.programs import ENGINES, run
 
 STEPS = 60
 
@@ -76,7 +76,7 @@ def program(seed):
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("engine", ["threads", "bare"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_give_what_they_should(engine, size, seed):

@@ -20,18 +20,18 @@ def linear(value=1.0):
     return layer
 
 
-def test_a_forward_without_a_backward_is_allowed():
+def test_a_forward_without_a_backward_is_allowed(engine):
     def train():
         model = DistributedDataParallel(linear())
         model(tt.ones(1, 1))  # validation without no_grad, say
         model(tt.full((1, 1), dist.get_rank() + 1.0)).sum().backward()
         return model.module.weight.grad.item()
 
-    assert run(train, 2) == [1.5, 1.5]
+    assert run(train, 2, backend=engine) == [1.5, 1.5]
 
 
 @pytest.mark.parametrize("options", [{}, {"find_unused_parameters": True}, {"static_graph": True}], ids=str)
-def test_the_backward_of_several_forwards_is_reduced_once(options):
+def test_the_backward_of_several_forwards_is_reduced_once(engine, options):
     def train():
         model = DistributedDataParallel(linear(), **options)
         for _ in range(2):
@@ -40,7 +40,7 @@ def test_the_backward_of_several_forwards_is_reduced_once(options):
             (model(x) + model(10 * x)).sum().backward()
         return model.module.weight.grad.item(), model.reducer.iterations
 
-    assert run(train, 2) == [(16.5, 2)] * 2
+    assert run(train, 2, backend=engine) == [(16.5, 2)] * 2
 
 
 class Heads(nn.Module):
@@ -53,7 +53,9 @@ class Heads(nn.Module):
 
 
 @pytest.mark.parametrize("as_view", [False, True])
-def test_gradients_that_added_up_count_although_the_last_pass_does_not_reach_their_parameters(as_view):
+def test_gradients_that_added_up_count_although_the_last_pass_does_not_reach_their_parameters(
+    engine, as_view
+):
     def train():
         model = DistributedDataParallel(Heads(), find_unused_parameters=True, gradient_as_bucket_view=as_view)
         x = tt.full((1, 1), dist.get_rank() + 1.0)
@@ -67,13 +69,13 @@ def test_gradients_that_added_up_count_although_the_last_pass_does_not_reach_the
         return found
 
     # left: (1 + 1) of the first rank, 2 of the second; right: 2 of the second.
-    assert run(train, 2) == [[(2.0, 1.0)] * 2] * 2
+    assert run(train, 2, backend=engine) == [[(2.0, 1.0)] * 2] * 2
 
 
 @pytest.mark.parametrize("as_view", [False, True])
 @pytest.mark.parametrize("ranks_that_add", [(0, 1), (1,)], ids=str)
 def test_gradients_that_added_up_are_averaged_although_no_rank_reaches_their_parameters(
-    as_view, ranks_that_add
+    engine, as_view, ranks_that_add
 ):
     def train():
         rank = dist.get_rank()
@@ -92,10 +94,10 @@ def test_gradients_that_added_up_are_averaged_although_no_rank_reaches_their_par
 
     left = sum(rank + 1 for rank in ranks_that_add) / 2
     right = 1.5 + (1.5 - left)
-    assert run(train, 2) == [([(left, right)] * 2, 1 - 2 * left)] * 2
+    assert run(train, 2, backend=engine) == [([(left, right)] * 2, 1 - 2 * left)] * 2
 
 
-def test_gradients_that_no_pass_adds_up_stay_with_their_rank_as_before_the_average():
+def test_gradients_that_no_pass_adds_up_stay_with_their_rank_as_before_the_average(engine):
     def train():
         model = DistributedDataParallel(Heads(), find_unused_parameters=True)
         left = model.module.left.weight
@@ -103,7 +105,7 @@ def test_gradients_that_no_pass_adds_up_stay_with_their_rank_as_before_the_avera
         model(tt.ones(1, 1), False).sum().backward()
         return left.grad.item()
 
-    assert run(train, 2) == [0.0, 1.0]
+    assert run(train, 2, backend=engine) == [0.0, 1.0]
 
 
 class NoGradient(tt.autograd.Function):
@@ -116,7 +118,7 @@ class NoGradient(tt.autograd.Function):
         return None
 
 
-def test_a_parameter_that_a_pass_reaches_without_a_gradient_counts_as_unused():
+def test_a_parameter_that_a_pass_reaches_without_a_gradient_counts_as_unused(engine):
     class Blocked(Heads):
         def forward(self, x, left):
             return self.right(x) + NoGradient.apply(self.left(x))
@@ -126,7 +128,7 @@ def test_a_parameter_that_a_pass_reaches_without_a_gradient_counts_as_unused():
         model(tt.full((1, 1), dist.get_rank() + 1.0), True).sum().backward()
         return model.module.left.weight.grad, model.module.right.weight.grad.item()
 
-    assert run(train, 2) == [(None, 1.5)] * 2
+    assert run(train, 2, backend=engine) == [(None, 1.5)] * 2
 
 
 class Words(nn.Module):
@@ -138,7 +140,7 @@ class Words(nn.Module):
         return self.other(tt.ones(1, 1)) if word is None else self.words(word)
 
 
-def test_sparse_gradients_that_added_up_are_averaged_although_no_rank_reaches_the_embedding():
+def test_sparse_gradients_that_added_up_are_averaged_although_no_rank_reaches_the_embedding(engine):
     def train():
         model = DistributedDataParallel(Words(), find_unused_parameters=True)
         with model.no_sync():
@@ -146,10 +148,10 @@ def test_sparse_gradients_that_added_up_are_averaged_although_no_rank_reaches_th
         model(None).sum().backward()
         return model.module.words.weight.grad.to_dense().flatten().tolist()
 
-    assert run(train, 2) == [[0.5, 0.5, 0.0]] * 2
+    assert run(train, 2, backend=engine) == [[0.5, 0.5, 0.0]] * 2
 
 
-def test_gradients_that_are_cleared_between_forward_and_backward_do_not_count():
+def test_gradients_that_are_cleared_between_forward_and_backward_do_not_count(engine):
     def train():
         model = DistributedDataParallel(Heads(), find_unused_parameters=True)
         for left in (True, False):
@@ -158,11 +160,11 @@ def test_gradients_that_are_cleared_between_forward_and_backward_do_not_count():
             loss.backward()
         return model.module.left.weight.grad.item(), model.module.right.weight.grad.item()
 
-    assert run(train, 2) == [(0.5, 0.5)] * 2
+    assert run(train, 2, backend=engine) == [(0.5, 0.5)] * 2
 
 
 @pytest.mark.parametrize("options", [{}, {"static_graph": True}, {"find_unused_parameters": True}], ids=str)
-def test_checkpointed_layers_that_share_a_weight_train_as_in_one_process(options):
+def test_checkpointed_layers_that_share_a_weight_train_as_in_one_process(engine, options):
     class Shared(nn.Module):
         def __init__(self):
             super().__init__()
@@ -195,7 +197,9 @@ def test_checkpointed_layers_that_share_a_weight_train_as_in_one_process(options
 
     expected = trained(made(), batches)
     for found in run(
-        lambda: trained(DistributedDataParallel(made(), **options), batches[:, dist.get_rank() :: 2]), 2
+        lambda: trained(DistributedDataParallel(made(), **options), batches[:, dist.get_rank() :: 2]),
+        2,
+        backend=engine,
     ):
         for ours, theirs in zip(found, expected, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)

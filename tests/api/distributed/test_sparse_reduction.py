@@ -7,7 +7,7 @@ import pytest
 
 import tt
 import tt.distributed as dist
-from tests.api.distributed.programs import run
+from tests.api.distributed.programs import ENGINES, run
 from tt import nn
 from tt.nn.parallel import DistributedDataParallel
 
@@ -20,10 +20,10 @@ def part(rank, counts, dense=()):
     return tt.sparse_coo_tensor(tt.from_numpy(indices), tt.from_numpy(values), (3, 4, *dense))
 
 
-@pytest.mark.parametrize("backend", ["threads", "bare"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("dense", [(), (2,)], ids=["numbers", "rows"])
 @pytest.mark.parametrize("counts", [(5, 2, 7), (0, 3, 0), (0, 0, 0)], ids=str)
-def test_the_sum_is_that_of_the_dense_tensors_for_any_numbers_of_elements(counts, dense, backend):
+def test_the_sum_is_that_of_the_dense_tensors_for_any_numbers_of_elements(counts, dense, engine):
     parts = [part(rank, counts, dense) for rank in range(3)]
     expected = sum(each.to_dense() for each in parts)
 
@@ -34,7 +34,7 @@ def test_the_sum_is_that_of_the_dense_tensors_for_any_numbers_of_elements(counts
         work.wait()
         return x, y
 
-    for x, y in run(program, 3, backend=backend):
+    for x, y in run(program, 3, backend=engine):
         assert x.is_coalesced() and x.dtype is tt.float64
         assert tt.equal(x.to_dense(), expected)
         np.testing.assert_allclose(y.to_dense().numpy(), expected.numpy() / 3)
@@ -94,7 +94,7 @@ def trained(model, batches):
     [{}, {"find_unused_parameters": True}, {"static_graph": True}, {"gradient_as_bucket_view": True}],
     ids=str,
 )
-def test_embeddings_train_as_in_one_process_and_keep_sparse_gradients(size, options):
+def test_embeddings_train_as_in_one_process_and_keep_sparse_gradients(engine, size, options):
     expected = trained(made(False), BATCHES)
 
     def train():
@@ -105,26 +105,26 @@ def test_embeddings_train_as_in_one_process_and_keep_sparse_gradients(size, opti
         assert model.words.weight.grad.layout is model.bags.weight.grad.layout is tt.sparse_coo
         return [p.detach().numpy().copy() for p in model.parameters()]
 
-    for found in run(train, size):
+    for found in run(train, size, backend=engine):
         for ours, theirs in zip(found, expected.parameters(), strict=True):
             np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-12, atol=1e-12)
 
 
-def test_an_embedding_that_a_rank_does_not_use_has_no_part_in_the_average():
+def test_an_embedding_that_a_rank_does_not_use_has_no_part_in_the_average(engine):
     def train():
         model = made(True)
         parallel = DistributedDataParallel(model, find_unused_parameters=True)
         parallel(tt.tensor([[1, 1]]), bags=dist.get_rank() == 0).sum().backward()
         return model.bags.weight.grad.to_dense(), model.head.weight
 
-    found = run(train, 2)
+    found = run(train, 2, backend=engine)
     for gradient, head in found:
         expected = tt.zeros(7, 4, dtype=tt.float64)
         expected[1] = 2 * head.detach() / 2  # twice in the bag, on one of two ranks
         assert tt.equal(gradient, expected)
 
 
-def test_with_a_hook_and_with_fewer_batches_sparse_gradients_are_averaged():
+def test_with_a_hook_and_with_fewer_batches_sparse_gradients_are_averaged(engine):
     from tt.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, register_ddp_comm_hook
 
     def train():
@@ -148,7 +148,7 @@ def test_with_a_hook_and_with_fewer_batches_sparse_gradients_are_averaged():
         optimizer.zero_grad()
         (alone(batch).sum() * share).backward()
         optimizer.step()
-    for found in run(train, 2):
+    for found in run(train, 2, backend=engine):
         np.testing.assert_allclose(found, alone.words.weight.detach().numpy(), rtol=1e-12)
 
 

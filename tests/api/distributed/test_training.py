@@ -62,7 +62,7 @@ def whole_parameters(model):
 
 @pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_a_trajectory_is_that_of_one_process_on_the_whole_batch(way, size):
+def test_a_trajectory_is_that_of_one_process_on_the_whole_batch(engine, way, size):
     inputs = batches(tt, "gpt")
     alone = made(tt, "gpt")
     losses = trained(tt, alone, inputs, tt.optim.AdamW(alone.parameters(), **OPTIONS))
@@ -74,7 +74,7 @@ def test_a_trajectory_is_that_of_one_process_on_the_whole_batch(way, size):
         own = trained(tt, model, part(inputs, dist.get_rank(), size), optimizer)
         return own, whole_parameters(model)
 
-    found = run(train, size)
+    found = run(train, size, backend=engine)
     np.testing.assert_allclose(np.mean([own for own, _ in found], axis=0), losses, rtol=1e-10)
     for _, parameters in found:
         assert len(parameters) == len(expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,48 @@ def parallel(torch: Any, rank: int, size: int) -> dict[str, Any]:
                 wrapped(inputs[2]).square().mean().backward()
             losses += trained(torch, wrapped, inputs[3:], _Keeping(optimizer))
             found[f"{name} {number}"] = {"losses": losses, "state": state(model)}
+    return found
+
+
+PASSES = {
+    "unused in the last": [("a", "a", False), ("b", "b", True)],
+    "each rank another one": [("a", "b", False), ("b", "a", True)],
+    "one rank alone": [("b", "ab", False), ("b", "b", False), ("b", "b", True)],
+    "nowhere": [("b", "b", False), ("b", "b", True)],
+    "once more": [("ab", "ab", False), ("b", "a", True), ("a", "a", False), ("b", "b", True)],
+}
+"""Passes by name: the branches that ranks 0 and 1 take, and whether gradients are averaged."""
+
+
+def accumulated(torch: Any, rank: int) -> dict[str, Any]:
+    """Return gradients that add up under `no_sync`, of a model of which passes use a part."""
+
+    class Branches(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b, self.c = (torch.nn.Linear(3, 2) for _ in range(3))
+
+        def forward(self, x: Any, which: str) -> Any:
+            return sum(getattr(self, name)(x) for name in which)
+
+    found: dict[str, Any] = {}
+    for as_view in (False, True):
+        for name, passes in PASSES.items():
+            model = Branches().double()
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter.fill_(0.5)
+            wrapped = torch.nn.parallel.DistributedDataParallel(
+                model, find_unused_parameters=True, gradient_as_bucket_view=as_view
+            )
+            for number, (*which, averages) in enumerate(passes):
+                x = torch.arange(6.0).reshape(2, 3).double() * (rank + 1) + number
+                with nullcontext() if averages else wrapped.no_sync():
+                    wrapped(x, which[rank]).square().sum().backward()
+                found[f"{name} {as_view} {number}"] = [
+                    None if parameter.grad is None else parameter.grad.tolist()
+                    for parameter in model.parameters()
+                ]
     return found
 
 

@@ -55,7 +55,7 @@ HOOKS = {"matrices": power.powerSGD_hook, "one matrix": power.batched_powerSGD_h
 
 @pytest.mark.parametrize("epsilon", [0, 1e-12])
 @pytest.mark.parametrize("batched", [False, True])
-def test_the_average_of_matrices_of_low_rank_is_exact(batched, epsilon):
+def test_the_average_of_matrices_of_low_rank_is_exact(engine, batched, epsilon):
     shapes = [(20, 12), (5,), (20, 12), (2, 3), (8, 3, 10)]
     left = [numbers(7, (20, 1)), numbers(9, (8, 1))]
 
@@ -76,7 +76,7 @@ def test_the_average_of_matrices_of_low_rank_is_exact(batched, epsilon):
         )
         return reduced(shapes, gradients, power.powerSGD_hook, state, 4), state.compression_stats()
 
-    for found, (rate, before, after) in run(train, 2):
+    for found, (rate, before, after) in run(train, 2, backend=engine):
         for step, row in enumerate(found):
             mean = [(a + b) / 2 for a, b in zip(gradients(0, step), gradients(1, step), strict=True)]
             for ours, theirs in zip(row, mean, strict=True):
@@ -87,7 +87,7 @@ def test_the_average_of_matrices_of_low_rank_is_exact(batched, epsilon):
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_all_ranks_have_the_same_approximation_of_the_rank_that_is_asked_for(name):
+def test_all_ranks_have_the_same_approximation_of_the_rank_that_is_asked_for(engine, name):
     def gradients(rank, step):
         return [numbers(rank + 10 * step, (24, 24))]
 
@@ -95,7 +95,7 @@ def test_all_ranks_have_the_same_approximation_of_the_rank_that_is_asked_for(nam
         state = power.PowerSGDState(None, 3, 2)
         return reduced([(24, 24)], gradients, HOOKS[name], state, 4)
 
-    first, second, third = run(train, 3)
+    first, second, third = run(train, 3, backend=engine)
     for step in range(4):
         (ours,) = first[step]
         np.testing.assert_array_equal(ours, second[step][0])
@@ -106,7 +106,7 @@ def test_all_ranks_have_the_same_approximation_of_the_rank_that_is_asked_for(nam
     assert best <= error < np.linalg.norm(mean)
 
 
-def test_a_warm_start_comes_near_to_the_best_approximation_from_step_to_step():
+def test_a_warm_start_comes_near_to_the_best_approximation_from_step_to_step(engine):
     matrix = numbers(3, (30, 20))
     u, s, v = np.linalg.svd(matrix, full_matrices=False)
     best = (u[:, :2] * s[:2]) @ v[:2]
@@ -115,14 +115,14 @@ def test_a_warm_start_comes_near_to_the_best_approximation_from_step_to_step():
         state = power.PowerSGDState(None, 2, 2, use_error_feedback=False, warm_start=warm)
         return reduced([(30, 20)], lambda rank, step: [matrix], power.powerSGD_hook, state, 60)
 
-    warm, cold = (run(lambda warm=warm: train(warm), 2)[0] for warm in (True, False))
+    warm, cold = (run(lambda warm=warm: train(warm), 2, backend=engine)[0] for warm in (True, False))
     distances = [np.linalg.norm(row[0] - best) for row in warm]
     assert distances[-1] < 0.02 * distances[2]
     assert np.linalg.norm(cold[-1][0] - best) > 10 * distances[-1]
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_what_an_approximation_leaves_out_is_added_to_the_next_gradient(name):
+def test_what_an_approximation_leaves_out_is_added_to_the_next_gradient(engine, name):
     matrices = [numbers(rank, (16, 16)) for rank in range(2)]
 
     def train(feedback):
@@ -132,26 +132,26 @@ def test_what_an_approximation_leaves_out_is_added_to_the_next_gradient(name):
     mean = (matrices[0] + matrices[1]) / 2
     missing = []
     for feedback in (True, False):
-        found = run(lambda feedback=feedback: train(feedback), 2)[0]
+        found = run(lambda feedback=feedback: train(feedback), 2, backend=engine)[0]
         missing.append(np.linalg.norm(np.mean([row[0] for row in found[2:]], axis=0) - mean))
     assert missing[0] < 0.15 * missing[1]
 
 
-def test_without_feedback_and_warm_start_the_first_step_is_compressed():
+def test_without_feedback_and_warm_start_the_first_step_is_compressed(engine):
     def train():
         state = power.PowerSGDState(None, 1, 0, use_error_feedback=False, warm_start=False)
         found = reduced([(16, 8)], lambda rank, step: [numbers(rank, (16, 8))], power.powerSGD_hook, state, 2)
         assert not state.error_dict and not state.q_memory_dict
         return [np.linalg.matrix_rank(row[0]) for row in found]
 
-    assert run(train, 2) == [[1, 1]] * 2
+    assert run(train, 2, backend=engine) == [[1, 1]] * 2
     with pytest.raises(ValueError, match="Expect `start_powerSGD_iter` > 1"):
         power.PowerSGDState(None, 1, 1)
     with pytest.raises(ValueError, match="must be positive, got 0"):
         power.PowerSGDState(None, 0)
 
 
-def test_a_state_is_pickled_without_its_group_and_goes_on():
+def test_a_state_is_pickled_without_its_group_and_goes_on(engine):
     def train():
         state = power.PowerSGDState(dist.group.WORLD, 1, 2, random_seed=5)
         reduced([(16, 8)], lambda rank, step: [numbers(step, (16, 8))], power.powerSGD_hook, state, 3)
@@ -159,11 +159,11 @@ def test_a_state_is_pickled_without_its_group_and_goes_on():
         assert (copy.process_group, copy.iter, copy.rng.random()) == (None, 3, state.rng.random())
         return tt.equal(copy.q_memory_dict[0][0], state.q_memory_dict[0][0])
 
-    assert run(train, 2) == [True, True]
+    assert run(train, 2, backend=engine) == [True, True]
 
 
 @pytest.mark.parametrize("kind", ["POWER_SGD", "BATCHED_POWER_SGD", "QUANTIZE_PER_CHANNEL", "half PowerSGD"])
-def test_a_small_net_learns_as_without_a_hook(kind):
+def test_a_small_net_learns_as_without_a_hook(engine, kind):
     generator = np.random.default_rng(0)
     inputs = tt.from_numpy(generator.normal(size=(64, 16))).float()
     targets = (inputs @ tt.from_numpy(generator.normal(size=(16, 4))).float()).tanh()
@@ -192,8 +192,8 @@ def test_a_small_net_learns_as_without_a_hook(kind):
         loss = (model(inputs) - targets).square().mean().item()
         return loss, [p.detach().numpy().copy() for p in model.parameters()]
 
-    plain = run(lambda: train(False), 2)[0][0]
-    (loss, first), (_, second) = run(lambda: train(True), 2)
+    plain = run(lambda: train(False), 2, backend=engine)[0][0]
+    (loss, first), (_, second) = run(lambda: train(True), 2, backend=engine)
     assert plain < 0.1 and abs(loss - plain) < 0.1 * plain
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -202,11 +202,11 @@ def test_a_small_net_learns_as_without_a_hook(kind):
 @pytest.mark.parametrize(
     "hook", [eight_bits.quantization_pertensor_hook, eight_bits.quantization_perchannel_hook]
 )
-def test_eight_bits_miss_at_most_half_a_step_of_each_range(hook):
+def test_eight_bits_miss_at_most_half_a_step_of_each_range(engine, hook):
     def gradients(rank, step):
         return [numbers(rank, (40, 30)) * np.linspace(0.01, 1.0, 1200).reshape(40, 30), np.zeros(3)]
 
-    found = run(lambda: reduced([(40, 30), (3,)], gradients, hook, None, 1), 2)
+    found = run(lambda: reduced([(40, 30), (3,)], gradients, hook, None, 1), 2, backend=engine)
     both = [gradients(rank, 0)[0] for rank in range(2)]
     whole = hook is eight_bits.quantization_pertensor_hook
     flat = np.concatenate([np.stack([m.reshape(-1) for m in both]), np.zeros((2, 3))], axis=1)
@@ -226,7 +226,7 @@ def test_eight_bits_miss_at_most_half_a_step_of_each_range(hook):
 
 
 @pytest.mark.parametrize("kind", DDPCommHookType)
-def test_every_hook_has_a_name(kind):
+def test_every_hook_has_a_name(engine, kind):
     def train():
         parallel = DistributedDataParallel(nn.Linear(2, 1, bias=False))
         register_ddp_comm_hook(kind, parallel)
@@ -236,7 +236,7 @@ def test_every_hook_has_a_name(kind):
         return parallel.module.weight.grad[0, 0].item()
 
     expected = [1.0, 2.0] if kind is DDPCommHookType.NOOP else [1.5, 1.5]
-    assert run(train, 2) == pytest.approx(expected)
+    assert run(train, 2, backend=engine) == pytest.approx(expected)
     with pytest.raises(TypeError, match="expected a DDPCommHookType, got str"):
         register_ddp_comm_hook("NOOP", None)
 

@@ -6,8 +6,8 @@ import pytest
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import run
 from tt.distributed.algorithms import Join, Joinable, JoinHook
-from tt.distributed.engines.threads import run_threads
 from tt.distributed.optim import ZeroRedundancyOptimizer
 from tt.nn.parallel import DistributedDataParallel
 
@@ -50,7 +50,7 @@ class Counter(Joinable):
         return dist.group.WORLD
 
 
-def test_ranks_without_batches_answer_and_all_know_who_was_last():
+def test_ranks_without_batches_answer_and_all_know_who_was_last(engine):
     def count():
         counter = Counter()
         with Join([counter], name="own"):
@@ -58,10 +58,14 @@ def test_ranks_without_batches_answer_and_all_know_who_was_last():
                 counter()
         return counter.count, counter.ends
 
-    assert run_threads(count, 3) == [(6, [("own", False)]), (6, [("own", False)]), (6, [("own", True)])]
+    assert run(count, 3, backend=engine) == [
+        (6, [("own", False)]),
+        (6, [("own", False)]),
+        (6, [("own", True)]),
+    ]
 
 
-def test_data_parallel_and_zero_join_together():
+def test_data_parallel_and_zero_join_together(engine):
     def train():
         model = DistributedDataParallel(tt.nn.Linear(1, 1, bias=False))
         with tt.no_grad():
@@ -74,7 +78,7 @@ def test_data_parallel_and_zero_join_together():
                 optimizer.step()
         return model.module.weight.item()
 
-    assert run_threads(train, 2) == [-1.5, -1.5]
+    assert run(train, 2, backend=engine) == [-1.5, -1.5]
 
 
 def test_without_joinables_and_with_several_groups_it_is_refused():
@@ -93,4 +97,4 @@ def test_without_joinables_and_with_several_groups_it_is_refused():
             Join([Counter(), other], name="")
         return True
 
-    assert run_threads(join, 1) == [True]
+    assert run(join, 1) == [True]

@@ -23,7 +23,7 @@ def number(value, dtype=tt.float32):
     return parameter
 
 
-def test_parameters_of_several_dtypes_are_averaged_and_those_without_gradients_are_not():
+def test_parameters_of_several_dtypes_are_averaged_and_those_without_gradients_are_not(engine):
     def average():
         rank = dist.get_rank()
         wide, narrow, still = number(rank, tt.float64), number(2 * rank), number(rank)
@@ -33,17 +33,17 @@ def test_parameters_of_several_dtypes_are_averaged_and_those_without_gradients_a
             utils.get_params_to_average([3])
         return wide[0].item(), narrow[1].item(), still[0].item()
 
-    assert run(average, 3) == [(1.0, 2.0, 0.0), (1.0, 2.0, 1.0), (1.0, 2.0, 2.0)]
+    assert run(average, 3, backend=engine) == [(1.0, 2.0, 0.0), (1.0, 2.0, 1.0), (1.0, 2.0, 2.0)]
 
 
-def test_only_ranks_of_the_group_are_averaged():
+def test_only_ranks_of_the_group_are_averaged(engine):
     def average():
         pair = dist.new_group([0, 2])
         x = number(dist.get_rank())
         PeriodicModelAverager(2, process_group=pair).average_parameters([x])
         return x[0].item()
 
-    assert run(average, 3) == [1.0, 1.0, 1.0]
+    assert run(average, 3, backend=engine) == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,16 @@ def test_wrong_periods_are_refused(make, text):
     assert run(build, 2) == [True, True]
 
 
-def test_a_period_of_one_step_is_warned_of():
+def test_a_period_of_one_step_is_warned_of(engine):
     def build():
         with pytest.warns(UserWarning, match="only DistributedDataParallel should be used"):
             PeriodicModelAverager(1)
         return True
 
-    assert run(build, 1) == [True]
+    assert run(build, 1, backend=engine) == [True]
 
 
-def test_post_local_training_is_that_of_all_ranks_first_and_of_each_alone_between_averages():
+def test_post_local_training_is_that_of_all_ranks_first_and_of_each_alone_between_averages(engine):
     data = tt.arange(16.0).reshape(8, 2, 1) / 8  # by step and rank
 
     def train():
@@ -109,13 +109,13 @@ def test_post_local_training_is_that_of_all_ranks_first_and_of_each_alone_betwee
         if step >= 3 and (step - 3) % 2 == 0:
             weights = [sum(weights) / 2] * 2
         expected.append(weights)
-    found = run(train, 2)
+    found = run(train, 2, backend=engine)
     for rank in range(2):
         assert found[rank] == pytest.approx([row[rank] for row in expected], rel=1e-5)
     assert found[0][4] != found[1][4] and found[0][5] == found[1][5]
 
 
-def test_the_state_dict_has_the_step_and_a_scheduler_changes_the_optimizer():
+def test_the_state_dict_has_the_step_and_a_scheduler_changes_the_optimizer(engine):
     def save():
         x = number(1.0)
         inner = tt.optim.Adam([x], lr=0.5)
@@ -134,4 +134,4 @@ def test_the_state_dict_has_the_step_and_a_scheduler_changes_the_optimizer():
             fresh.load_state_dict(inner.state_dict())
         return fresh.averager.step
 
-    assert run(save, 1) == [0]
+    assert run(save, 1, backend=engine) == [0]

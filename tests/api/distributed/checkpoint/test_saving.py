@@ -13,11 +13,11 @@ import pytest
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import run
 from tt import nn
 from tt.distributed import checkpoint
 from tt.distributed.checkpoint import CheckpointError
 from tt.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
-from tt.distributed.engines.threads import run_threads
 from tt.distributed.fsdp import fully_shard
 from tt.nn.parallel import DistributedDataParallel
 
@@ -111,18 +111,18 @@ def expected():
 @pytest.mark.parametrize("reading", FORMS)
 @pytest.mark.parametrize("writing", FORMS)
 def test_training_goes_on_with_another_number_of_ranks_and_another_layout(
-    writing, reading, writers, readers, background, tmp_path, expected
+    engine, writing, reading, writers, readers, background, tmp_path, expected
 ):
     folder = tmp_path / "step-3"
-    run_threads(write, writers, writing, folder, background)
-    for found in run_threads(go_on, readers, reading, folder):
+    run(write, writers, writing, folder, background, backend=engine)
+    for found in run(go_on, readers, reading, folder, backend=engine):
         assert found.keys() == expected.keys()
         for name, value in found.items():
             np.testing.assert_allclose(value, expected[name], rtol=1e-9, atol=1e-9)
 
 
-def test_files_are_safetensors_with_an_index_of_shapes_and_rows(tmp_path):
-    run_threads(write, 2, "sharded", tmp_path / "c")
+def test_files_are_safetensors_with_an_index_of_shapes_and_rows(engine, tmp_path):
+    run(write, 2, "sharded", tmp_path / "c", backend=engine)
     index = json.loads((tmp_path / "c" / "index.json").read_text())
     entry = index["tensors"]["model.0.weight"]
     assert entry["shape"] == [7, 5]
@@ -178,7 +178,7 @@ def test_what_is_no_checkpoint_or_of_another_state_is_refused_by_name(tmp_path):
         checkpoint.load({"x": tt.ones(2, 3)}, checkpoint_id=tmp_path / "c")
 
 
-def test_a_rank_that_cannot_write_is_named_on_all_ranks_and_the_earlier_checkpoint_stays(tmp_path):
+def test_a_rank_that_cannot_write_is_named_on_all_ranks_and_the_earlier_checkpoint_stays(engine, tmp_path):
     checkpoint.save({"x": tt.ones(2)}, checkpoint_id=tmp_path / "c")
 
     def attempt():
@@ -191,7 +191,7 @@ def test_a_rank_that_cannot_write_is_named_on_all_ranks_and_the_earlier_checkpoi
             checkpoint.save(state, checkpoint_id=tmp_path / "c")
         return True
 
-    assert run_threads(attempt, 2) == [True, True]
+    assert run(attempt, 2, backend=engine) == [True, True]
     assert os.listdir(tmp_path) == ["c"]
     target = {"x": tt.zeros(2)}
     checkpoint.load(target, checkpoint_id=tmp_path / "c")

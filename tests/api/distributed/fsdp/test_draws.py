@@ -61,15 +61,15 @@ def filled(rows, columns, dtype, sharded):
 
 @pytest.mark.parametrize("dtype", [tt.float32, tt.float64, tt.bfloat16])
 @pytest.mark.parametrize(("rows", "columns", "size"), [(4, 4, 2), (5, 3, 3), (1, 5, 2)])
-def test_ranks_have_the_rows_that_one_process_draws(rows, columns, size, dtype):
+def test_ranks_have_the_rows_that_one_process_draws(engine, rows, columns, size, dtype):
     expected, offset = filled(rows, columns, dtype, False)
-    for results, end in run(lambda: filled(rows, columns, dtype, True), size):
+    for results, end in run(lambda: filled(rows, columns, dtype, True), size, backend=engine):
         assert end == offset
         for name, one in expected.items():
             assert tt.equal(results[name], one), name
 
 
-def test_ranks_with_generators_of_other_seeds_take_the_first_ones_numbers_and_draw_none_twice():
+def test_ranks_with_generators_of_other_seeds_take_the_first_ones_numbers_and_draw_none_twice(engine):
     def draw():
         layer = fully_shard(nn.Linear(2, 6, bias=False))
         generator = tt.Generator().manual_seed(dist.get_rank())
@@ -78,12 +78,12 @@ def test_ranks_with_generators_of_other_seeds_take_the_first_ones_numbers_and_dr
         return layer.weight.full_tensor().detach(), generator.get_offset(), generator.initial_seed()
 
     expected = tt.empty(6, 2).normal_(generator=tt.Generator().manual_seed(0))
-    for rank, (result, offset, seed) in enumerate(run(draw, 3)):
+    for rank, (result, offset, seed) in enumerate(run(draw, 3, backend=engine)):
         assert tt.equal(result, expected)
         assert (offset, seed) == (3, rank)
 
 
-def test_replicas_of_a_mesh_draw_the_same_rows():
+def test_replicas_of_a_mesh_draw_the_same_rows(engine):
     def draw():
         mesh = dist.init_device_mesh("cpu", (2, 2))
         layer = fully_shard(nn.Linear(3, 3), mesh=mesh)
@@ -93,20 +93,20 @@ def test_replicas_of_a_mesh_draw_the_same_rows():
         return layer.weight.full_tensor()
 
     expected = tt.empty(3, 3).uniform_(generator=tt.Generator().manual_seed(10))
-    assert all(tt.equal(result, expected) for result in run(draw, 4))
+    assert all(tt.equal(result, expected) for result in run(draw, 4, backend=engine))
 
 
-def test_a_leaf_that_requires_gradients_is_drawn_only_without_them():
+def test_a_leaf_that_requires_gradients_is_drawn_only_without_them(engine):
     def draw():
         layer = fully_shard(nn.Linear(2, 2))
         with pytest.raises(RuntimeError, match="a leaf that requires a gradient"):
             layer.weight.normal_()
         return True
 
-    assert run(draw, 2) == [True, True]
+    assert run(draw, 2, backend=engine) == [True, True]
 
 
-def test_drawing_needs_to_know_which_rows_a_rank_has():
+def test_drawing_needs_to_know_which_rows_a_rank_has(engine):
     def draw():
         part = fully_shard(nn.Linear(3, 4)).weight.detach()
         for name, call in {
@@ -119,7 +119,7 @@ def test_drawing_needs_to_know_which_rows_a_rank_has():
                 call()
         return True
 
-    assert run(draw, 2) == [True, True]
+    assert run(draw, 2, backend=engine) == [True, True]
 
 
 # --- models that are made without memory ---------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def train(model, optimizer, x):
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_model_made_on_meta_is_sharded_gets_memory_and_is_initialised_as_one_process_does(early):
+def test_a_model_made_on_meta_is_sharded_gets_memory_and_is_initialised_as_one_process_does(engine, early):
     x = tt.arange(5).reshape(1, 5)
 
     def one():
@@ -195,14 +195,14 @@ def test_a_model_made_on_meta_is_sharded_gets_memory_and_is_initialised_as_one_p
         return first, trained
 
     expected, later = one()
-    for first, trained in run(ranks, 2):
+    for first, trained in run(ranks, 2, backend=engine):
         for name, value in expected.items():
             assert tt.equal(first[name], value), name
             assert tt.allclose(trained[name], later[name], atol=1e-5), name
 
 
 @pytest.mark.parametrize("swap", [False, True])
-def test_parts_that_are_assigned_are_those_that_the_ranks_compute_with(swap):
+def test_parts_that_are_assigned_are_those_that_the_ranks_compute_with(engine, swap):
     def assign():
         source = nn.Linear(3, 4)
         with tt.no_grad():
@@ -224,6 +224,6 @@ def test_parts_that_are_assigned_are_those_that_the_ranks_compute_with(swap):
     tt.__future__.set_swap_module_params_on_conversion(swap)
     try:
         expected = (tt.arange(12.0).reshape(4, 3) - 0.5).tolist()
-        assert run(assign, 2) == [(70.0, expected, 70.0 - 12 * 0.5 - 4 * 0.5)] * 2
+        assert run(assign, 2, backend=engine) == [(70.0, expected, 70.0 - 12 * 0.5 - 4 * 0.5)] * 2
     finally:
         tt.__future__.set_swap_module_params_on_conversion(before)

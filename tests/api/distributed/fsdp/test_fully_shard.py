@@ -5,18 +5,18 @@ from __future__ import annotations
 import copy
 import functools
 import json
-import threading
+import multiprocessing
 
 import numpy as np
 import pytest
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import run
 from tests.backends.cuda.devices import fake_cuda
 from tt import nn
 from tt.distributed import checkpoint
 from tt.distributed.checkpoint.state_dict import get_model_state_dict
-from tt.distributed.engines.threads import run_threads
 from tt.distributed.fsdp import (
     CPUOffloadPolicy,
     FSDPModule,
@@ -98,17 +98,19 @@ def assert_same(found, expected, tolerance=1e-10):
 
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("reshard", [True, False])
-def test_a_trajectory_is_that_of_one_process_on_the_whole_batch(size, reshard):
+def test_a_trajectory_is_that_of_one_process_on_the_whole_batch(engine, size, reshard):
     expected = wholes(trained(made(), tt.from_numpy(DATA)))
-    for found in run_threads(lambda: wholes(trained(sharded(reshard_after_forward=reshard), part())), size):
+    for found in run(
+        lambda: wholes(trained(sharded(reshard_after_forward=reshard), part())), size, backend=engine
+    ):
         assert_same(found, expected)
 
 
 @pytest.mark.parametrize("reshard", [True, False])
-def test_copies_on_a_mesh_of_two_dimensions_train_as_one_process(reshard, tmp_path):
+def test_copies_on_a_mesh_of_two_dimensions_train_as_one_process(engine, reshard, tmp_path):
     expected = wholes(trained(made(), tt.from_numpy(DATA)))
 
-    def run():
+    def program():
         mesh = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
         model = trained(sharded(mesh=mesh, reshard_after_forward=reshard), part())
         checkpoint.save({"model": get_model_state_dict(model)}, checkpoint_id=tmp_path / "step")
@@ -117,7 +119,7 @@ def test_copies_on_a_mesh_of_two_dimensions_train_as_one_process(reshard, tmp_pa
         checkpoint.load(state, checkpoint_id=tmp_path / "step")
         return tuple(model.head.weight.shape), wholes(model), wholes(loaded)
 
-    for shape, found, loaded in run_threads(run, 4):
+    for shape, found, loaded in run(program, 4, backend=engine):
         assert shape == (4, 8)
         assert_same(found, expected)
         assert_same(loaded, expected)
@@ -126,14 +128,14 @@ def test_copies_on_a_mesh_of_two_dimensions_train_as_one_process(reshard, tmp_pa
     assert sorted(chunk[2:] for chunk in rows) == [[0, 4], [4, 8]]  # the copies write nothing
 
 
-def test_gradients_of_copies_are_averaged_over_all_ranks_and_clipped_once():
+def test_gradients_of_copies_are_averaged_over_all_ranks_and_clipped_once(engine):
     expected = wholes(trained(made(), tt.from_numpy(DATA), nn.utils.clip_grad_norm_))
 
-    def run():
+    def program():
         mesh = dist.init_device_mesh("cpu", (2, 2))
         return wholes(trained(sharded(mesh=mesh), part(), clip_grad_norm_))
 
-    for found in run_threads(run, 4):
+    for found in run(program, 4, backend=engine):
         assert_same(found, expected, 1e-7)
 
 
@@ -152,7 +154,7 @@ def test_offloaded_parts_and_gradients_are_on_the_cpu_and_the_model_computes_on_
     start = copy.deepcopy(alone.state_dict())
     train(alone, "cpu")
 
-    def run():
+    def program():
         model = nn.Linear(3, 4)
         model.load_state_dict(start)
         fully_shard(model.to("cuda"), offload_policy=CPUOffloadPolicy())
@@ -160,19 +162,19 @@ def test_offloaded_parts_and_gradients_are_on_the_cpu_and_the_model_computes_on_
         return device, {(p.device.type, p.grad.device.type) for p in model.parameters()}, wholes(model)
 
     with fake_cuda():
-        results = run_threads(run, 2)
+        results = run(program, 2)
     for device, places, found in results:
         assert device == "cuda" and places == {("cpu", "cpu")}
         assert_same(found, [p.detach().numpy() for p in alone.parameters()], 1e-5)
 
 
-def test_gradients_are_clipped_by_the_norm_over_all_ranks():
+def test_gradients_are_clipped_by_the_norm_over_all_ranks(engine):
     expected = wholes(trained(made(), tt.from_numpy(DATA), nn.utils.clip_grad_norm_))
-    for found in run_threads(lambda: wholes(trained(sharded(), part(), clip_grad_norm_)), 2):
+    for found in run(lambda: wholes(trained(sharded(), part(), clip_grad_norm_)), 2, backend=engine):
         assert_same(found, expected, 1e-7)  # both add 1e-6 to the norm, of which the digits after differ
 
 
-def test_each_rank_keeps_its_rows_and_the_optimizer_state_of_them():
+def test_each_rank_keeps_its_rows_and_the_optimizer_state_of_them(engine):
     def shapes():
         model = sharded()
         assert isinstance(model, FSDPModule)
@@ -180,11 +182,15 @@ def test_each_rank_keeps_its_rows_and_the_optimizer_state_of_them():
         assert model.head.weight is model.embedding.weight
         return tuple(model.head.weight.shape), tuple(model.scale.shape), tuple(model.frozen.shape)
 
-    assert run_threads(shapes, 3) == [((3, 8), (1,), (1,)), ((3, 8), (0,), (1,)), ((2, 8), (0,), (1,))]
+    assert run(shapes, 3, backend=engine) == [
+        ((3, 8), (1,), (1,)),
+        ((3, 8), (0,), (1,)),
+        ((2, 8), (0,), (1,)),
+    ]
 
 
-def test_between_forward_and_backward_nothing_holds_the_gathered_parameters():
-    def run(reshard):
+def test_between_forward_and_backward_nothing_holds_the_gathered_parameters(engine):
+    def program(reshard):
         model = nn.Sequential(*(nn.Linear(100, 100, bias=False) for _ in range(4)))
         for layer in model:
             fully_shard(layer, reshard_after_forward=reshard)
@@ -196,8 +202,8 @@ def test_between_forward_and_backward_nothing_holds_the_gathered_parameters():
         model(tt.ones(1, 100, requires_grad=True)).sum().backward()
         return len(gathered)
 
-    assert run_threads(lambda: run(True), 2) == [8, 8]
-    assert run_threads(lambda: run(False), 2) == [4, 4]
+    assert run(lambda: program(True), 2, backend=engine) == [8, 8]
+    assert run(lambda: program(False), 2, backend=engine) == [4, 4]
 
 
 class Passed(tt.autograd.Function):
@@ -234,8 +240,8 @@ class Both(nn.Module):
 
 
 @pytest.mark.parametrize("reshard", [True, False])
-def test_backward_goes_on_while_gradients_are_averaged(reshard):
-    rank_0_is_ahead = threading.Event()
+def test_backward_goes_on_while_gradients_are_averaged(engine, reshard):
+    rank_0_is_ahead = multiprocessing.get_context("fork").Event()  # of threads and of processes
 
     def train():
         model = nn.Sequential(*(Watched(4, 4) for _ in range(4)))
@@ -257,13 +263,13 @@ def test_backward_goes_on_while_gradients_are_averaged(reshard):
         model(tt.ones(2, 4, requires_grad=True)).sum().backward()
         return seen, reductions()
 
-    (seen, at_end), _ = run_threads(train, 2)
+    (seen, at_end), _ = run(train, 2, backend=engine)
     assert seen[:2] == [(3, []), (2, ["running"])]
     assert [number for number, _ in seen] == [3, 2, 1, 0]
     assert at_end == ["completed"] * 4
 
 
-def test_few_averages_run_at_a_time_because_each_holds_whole_gradients():
+def test_few_averages_run_at_a_time_because_each_holds_whole_gradients(engine):
     def train():
         model = nn.Sequential(*(Watched(4, 4) for _ in range(6)))
         for layer in model:
@@ -275,10 +281,10 @@ def test_few_averages_run_at_a_time_because_each_holds_whole_gradients():
         model(tt.ones(2, 4, requires_grad=True)).sum().backward()
         return max(running)
 
-    assert max(run_threads(train, 2)) <= 2
+    assert max(run(train, 2, backend=engine)) <= 2
 
 
-def test_a_module_that_is_used_twice_gets_the_sum_of_both_averages():
+def test_a_module_that_is_used_twice_gets_the_sum_of_both_averages(engine):
     def train(shards):
         layer = nn.Linear(3, 3)
         with tt.no_grad():
@@ -298,11 +304,11 @@ def test_a_module_that_is_used_twice_gets_the_sum_of_both_averages():
         return gradients
 
     expected = train(False)
-    for found in run_threads(lambda: train(True), 2):
+    for found in run(lambda: train(True), 2, backend=engine):
         assert_same(found, expected)
 
 
-def test_hooks_and_autograd_grad_see_averages():
+def test_hooks_and_autograd_grad_see_averages(engine):
     def train():
         model = fully_shard(nn.Linear(1, 2, bias=False))
         seen = []
@@ -313,10 +319,10 @@ def test_hooks_and_autograd_grad_see_averages():
         model(x).sum().backward()
         return seen[-1], found.tolist(), model.weight.grad.tolist()
 
-    assert run_threads(train, 2) == [([[1.5]], [[1.5]], [[3.0]])] * 2
+    assert run(train, 2, backend=engine) == [([[1.5]], [[1.5]], [[3.0]])] * 2
 
 
-def test_a_backward_that_failed_leaves_nothing_to_the_next_step():
+def test_a_backward_that_failed_leaves_nothing_to_the_next_step(engine):
     def fail():
         raise ValueError("stop here")
 
@@ -334,12 +340,12 @@ def test_a_backward_that_failed_leaves_nothing_to_the_next_step():
         model(x).sum().backward()
         return bool((model[1].weight.grad == model[0].weight.full_tensor()).all())
 
-    assert run_threads(train, 2) == [True, True]
+    assert run(train, 2, backend=engine) == [True, True]
 
 
 @pytest.mark.parametrize("reshard", [True, False])
 @pytest.mark.parametrize("added_up", [False, True])
-def test_a_backward_after_one_that_failed_counts_each_average_once(reshard, added_up):
+def test_a_backward_after_one_that_failed_counts_each_average_once(engine, reshard, added_up):
     def fail():
         raise ValueError("stop here")
 
@@ -377,11 +383,11 @@ def test_a_backward_after_one_that_failed_counts_each_average_once(reshard, adde
         loss.backward()
         return first, [parameter.grad.tolist() for parameter in model.parameters()]
 
-    assert run_threads(train, 2, True) == run_threads(train, 2, False)
-    assert run_threads(train, 4, True, True) == run_threads(train, 4, False, True)
+    assert run(train, 2, True, backend=engine) == run(train, 2, False, backend=engine)
+    assert run(train, 4, True, True, backend=engine) == run(train, 4, False, True, backend=engine)
 
 
-def test_a_backward_that_failed_counts_for_nothing_where_the_next_one_does_not_reach_its_modules():
+def test_a_backward_that_failed_counts_for_nothing_where_the_next_one_does_not_reach_its_modules(engine):
     def train():
         model = nn.ModuleDict({"left": nn.Linear(1, 2, bias=False), "right": Watched(1, 2, bias=False)})
         both = Both(model)
@@ -396,10 +402,10 @@ def test_a_backward_that_failed_counts_for_nothing_where_the_next_one_does_not_r
         left.sum().backward()
         return model["left"].weight.grad.tolist()
 
-    assert run_threads(train, 2) == [[[1.5]]] * 2
+    assert run(train, 2, backend=engine) == [[[1.5]]] * 2
 
 
-def test_averages_cannot_be_differentiated_again():
+def test_averages_cannot_be_differentiated_again(engine):
     def train():
         model = fully_shard(nn.Linear(1, 2, bias=False))
         loss = model(tt.ones(1, 1)).square().sum()
@@ -408,10 +414,10 @@ def test_averages_cannot_be_differentiated_again():
             found.sum().backward()
         return True
 
-    assert run_threads(train, 2) == [True, True]
+    assert run(train, 2, backend=engine) == [True, True]
 
 
-def test_blocks_that_are_computed_again_train_as_one_process():
+def test_blocks_that_are_computed_again_train_as_one_process(engine):
     def train(shards):
         model = made()
         if shards:
@@ -424,11 +430,11 @@ def test_blocks_that_are_computed_again_train_as_one_process():
         return wholes(trained(model, part() if shards else tt.from_numpy(DATA)))
 
     expected = train(False)
-    for found in run_threads(lambda: train(True), 2):
+    for found in run(lambda: train(True), 2, backend=engine):
         assert_same(found, expected)
 
 
-def test_gradients_add_up_without_communication_and_the_next_pass_averages_the_sum():
+def test_gradients_add_up_without_communication_and_the_next_pass_averages_the_sum(engine):
     def train():
         model = fully_shard(nn.Linear(1, 2, bias=False))
         x = tt.full((1, 1), float(dist.get_rank() + 1))
@@ -439,32 +445,32 @@ def test_gradients_add_up_without_communication_and_the_next_pass_averages_the_s
         model(10 * x).sum().backward()
         return model.weight.grad.tolist()
 
-    assert run_threads(train, 2) == [[[16.5]], [[16.5]]]
+    assert run(train, 2, backend=engine) == [[[16.5]], [[16.5]]]
 
 
-def test_parameters_compute_in_fewer_bits_and_their_gradients_keep_the_dtype():
-    seen = []
-
-    class Seeing(nn.Linear):
-        def forward(self, x):
-            seen.append((x.dtype, self.weight.dtype))
-            return super().forward(x)
-
+def test_parameters_compute_in_fewer_bits_and_their_gradients_keep_the_dtype(engine):
     def train():
+        seen = []
+
+        class Seeing(nn.Linear):
+            def forward(self, x):
+                seen.append((x.dtype, self.weight.dtype))
+                return super().forward(x)
+
         policy = MixedPrecisionPolicy(
             param_dtype=tt.bfloat16, reduce_dtype=tt.float32, output_dtype=tt.float32
         )
         model = fully_shard(Seeing(2, 2), mp_policy=policy)
         out = model(tt.ones(1, 2))
         out.sum().backward()
-        return out.dtype, model.weight.dtype, model.weight.grad.dtype
+        return seen, out.dtype, model.weight.dtype, model.weight.grad.dtype
 
-    assert run_threads(train, 2) == [(tt.float32, tt.float32, tt.float32)] * 2
-    assert set(seen) == {(tt.bfloat16, tt.bfloat16)}
+    computed = [(tt.bfloat16, tt.bfloat16)]
+    assert run(train, 2, backend=engine) == [(computed, tt.float32, tt.float32, tt.float32)] * 2
 
 
-def test_ignored_parameters_stay_whole_and_all_are_whole_inside_of_summon():
-    def run():
+def test_ignored_parameters_stay_whole_and_all_are_whole_inside_of_summon(engine):
+    def program():
         model = nn.Linear(2, 4)
         bias = model.bias
         fully_shard(model, ignored_params={bias})
@@ -473,7 +479,7 @@ def test_ignored_parameters_stay_whole_and_all_are_whole_inside_of_summon():
             inside = tuple(model.weight.shape)
         return inside, tuple(model.weight.shape)
 
-    assert run_threads(run, 2) == [((4, 2), (2, 2))] * 2
+    assert run(program, 2, backend=engine) == [((4, 2), (2, 2))] * 2
 
 
 def test_what_cannot_be_sharded_is_refused():
@@ -497,4 +503,4 @@ def test_what_cannot_be_sharded_is_refused():
             fully_shard(nn.Linear(1, 1), mesh=mesh)
         return True
 
-    assert run_threads(refuse, 1) == [True]
+    assert run(refuse, 1) == [True]

@@ -10,8 +10,8 @@ import pytest
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import run
 from tt import nn
-from tt.distributed.engines.threads import run_threads
 from tt.distributed.fsdp import (
     BackwardPrefetch,
     CPUOffload,
@@ -81,11 +81,11 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("strategy", [ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_trajectory_is_that_of_one_process_and_the_state_dict_is_whole(policy, strategy):
+def test_a_trajectory_is_that_of_one_process_and_the_state_dict_is_whole(engine, policy, strategy):
     alone = made()
     train(alone, DATA)
 
-    def run():
+    def program():
         model = FullyShardedDataParallel(
             made(seed=dist.get_rank()),
             sync_module_states=True,
@@ -95,20 +95,20 @@ def test_a_trajectory_is_that_of_one_process_and_the_state_dict_is_whole(policy,
         train(model, part())
         return arrays(model.state_dict())
 
-    for found in run_threads(run, 2):
+    for found in run(program, 2, backend=engine):
         assert_same(found, arrays(alone.state_dict()))
 
 
-def test_policies_choose_the_inner_modules_that_are_sharded_by_themselves():
+def test_policies_choose_the_inner_modules_that_are_sharded_by_themselves(engine):
     def count(policy):
         model = FullyShardedDataParallel(made(), auto_wrap_policy=POLICIES[policy])
         return sum(isinstance(module, FSDPModule) for module in model.modules())
 
-    counts = {policy: run_threads(count, 1, policy)[0] for policy in POLICIES}
+    counts = {policy: run(count, 1, policy, backend=engine)[0] for policy in POLICIES}
     assert counts == {"none": 1, "always": 7, "size": 3, "layers": 4, "classes": 4, "set": 4}
 
 
-def test_states_of_model_and_optimizer_load_into_another_number_of_ranks():
+def test_states_of_model_and_optimizer_load_into_another_number_of_ranks(engine):
     alone = made()
     optimizer = train(alone, DATA[:2])
     train(alone, DATA[2:], optimizer)
@@ -118,7 +118,7 @@ def test_states_of_model_and_optimizer_load_into_another_number_of_ranks():
         optimizer = train(model, part()[:2])
         return model.state_dict(), FullyShardedDataParallel.optim_state_dict(model, optimizer)
 
-    saved = run_threads(first, 2)[0]
+    saved = run(first, 2, backend=engine)[0]
 
     def second():
         model = FullyShardedDataParallel(made(seed=5))
@@ -131,12 +131,12 @@ def test_states_of_model_and_optimizer_load_into_another_number_of_ranks():
         train(model, part()[2:], optimizer)
         return arrays(model.state_dict())
 
-    for found in run_threads(second, 4):
+    for found in run(second, 4, backend=engine):
         assert_same(found, arrays(alone.state_dict()))
 
 
-def test_without_sync_gradients_add_up_and_clipping_counts_all_ranks():
-    def run():
+def test_without_sync_gradients_add_up_and_clipping_counts_all_ranks(engine):
+    def program():
         model = FullyShardedDataParallel(nn.Linear(1, 2, bias=False))
         x = tt.full((1, 1), float(dist.get_rank() + 1))
         with model.no_sync():
@@ -145,11 +145,11 @@ def test_without_sync_gradients_add_up_and_clipping_counts_all_ranks():
         norm = model.clip_grad_norm_(1.0).item()
         return round(norm, 4), round(model.weight.grad.item(), 4)
 
-    assert run_threads(run, 2) == [(23.3345, 0.7071)] * 2
+    assert run(program, 2, backend=engine) == [(23.3345, 0.7071)] * 2
 
 
-def test_whole_parameters_can_be_changed_and_each_rank_keeps_its_rows():
-    def run():
+def test_whole_parameters_can_be_changed_and_each_rank_keeps_its_rows(engine):
+    def program():
         model = FullyShardedDataParallel(nn.Linear(1, 4, bias=False))
         with FullyShardedDataParallel.summon_full_params(model):
             model.module.weight.copy_(tt.arange(4.0).reshape(4, 1))
@@ -157,11 +157,11 @@ def test_whole_parameters_can_be_changed_and_each_rank_keeps_its_rows():
             model.module.weight.fill_(9.0)
         return model.weight.flatten().tolist()
 
-    assert run_threads(run, 2) == [[0.0, 1.0], [2.0, 3.0]]
+    assert run(program, 2, backend=engine) == [[0.0, 1.0], [2.0, 3.0]]
 
 
-def test_fewer_bits_in_forward_and_whole_bits_in_the_parameters():
-    def run():
+def test_fewer_bits_in_forward_and_whole_bits_in_the_parameters(engine):
+    def program():
         precision = MixedPrecision(param_dtype=tt.bfloat16, reduce_dtype=tt.float32, buffer_dtype=tt.bfloat16)
         model = FullyShardedDataParallel(
             nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)), mixed_precision=precision
@@ -170,17 +170,17 @@ def test_fewer_bits_in_forward_and_whole_bits_in_the_parameters():
         out.sum().backward()
         return out.dtype, model.module[0].weight.grad.dtype, model.module[1].running_mean.dtype
 
-    assert run_threads(run, 2) == [(tt.bfloat16, tt.float32, tt.bfloat16)] * 2
+    assert run(program, 2, backend=engine) == [(tt.bfloat16, tt.float32, tt.bfloat16)] * 2
 
 
 @pytest.mark.parametrize("strategy", [ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2])
 @pytest.mark.parametrize("given", ["local world size", "mesh", "groups"])
-def test_hybrid_strategies_divide_within_groups_and_copy_between_them(strategy, given, monkeypatch):
+def test_hybrid_strategies_divide_within_groups_and_copy_between_them(engine, strategy, given, monkeypatch):
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     alone = made()
     train(alone, DATA)
 
-    def run():
+    def program():
         options = {}
         if given == "mesh":
             options["device_mesh"] = dist.init_device_mesh("cpu", (2, 2))
@@ -194,13 +194,13 @@ def test_hybrid_strategies_divide_within_groups_and_copy_between_them(strategy, 
         train(model, part())
         return dist.get_process_group_ranks(model.process_group), arrays(model.state_dict())
 
-    for rank, (members, found) in enumerate(run_threads(run, 4)):
+    for rank, (members, found) in enumerate(run(program, 4, backend=engine)):
         assert members == ([0, 1] if rank < 2 else [2, 3])
         assert_same(found, arrays(alone.state_dict()))
 
 
 def test_what_is_not_served_is_refused():
-    def run():
+    def program():
         with pytest.raises(NotImplementedError, match="NO_SHARD is not served"):
             FullyShardedDataParallel(nn.Linear(1, 1), sharding_strategy=ShardingStrategy.NO_SHARD)
         hybrid = ShardingStrategy.HYBRID_SHARD
@@ -220,7 +220,7 @@ def test_what_is_not_served_is_refused():
             FullyShardedDataParallel(nn.Linear(1, 1), ignored_states=[3])
         return True
 
-    assert run_threads(run, 1) == [True]
+    assert run(program, 1) == [True]
 
 
 def on_meta():
@@ -229,7 +229,7 @@ def on_meta():
 
 
 @pytest.mark.parametrize("policy", ["none", "layers"])
-def test_a_model_on_the_meta_device_gets_memory_and_values_unit_by_unit(policy):
+def test_a_model_on_the_meta_device_gets_memory_and_values_unit_by_unit(engine, policy):
     def initialise(generator):
         def init(module):
             module.to_empty(device="cpu", recurse=False)
@@ -238,7 +238,7 @@ def test_a_model_on_the_meta_device_gets_memory_and_values_unit_by_unit(policy):
 
         return init
 
-    def run():
+    def program():
         init = initialise(tt.Generator().manual_seed(1))
         model = FullyShardedDataParallel(on_meta(), auto_wrap_policy=POLICIES[policy], param_init_fn=init)
         return model.eval()(tt.ones(2, 5)).flatten().tolist(), model.state_dict()
@@ -248,19 +248,19 @@ def test_a_model_on_the_meta_device_gets_memory_and_values_unit_by_unit(policy):
     order = expected if policy == "none" else [expected[0], expected[2], expected[1]]  # inner units first
     for module in order:
         init(module)
-    for output, state in run_threads(run, 2):
+    for output, state in run(program, 2, backend=engine):
         for name, value in expected.state_dict().items():
             assert tt.equal(state[name], value), name
         assert output == pytest.approx(expected.eval()(tt.ones(2, 5)).flatten().tolist())
 
 
-def test_a_model_on_the_meta_device_is_reset_and_taken_from_rank_zero():
+def test_a_model_on_the_meta_device_is_reset_and_taken_from_rank_zero(engine):
     class Own(nn.Linear):
         def reset_parameters(self):
             nn.init.constant_(self.weight, dist.get_rank() + 1.0 if dist.is_initialized() else 0)
             nn.init.constant_(self.bias, 2.0)
 
-    def run():
+    def program():
         with tt.device("meta"):
             module = nn.Sequential(Own(3, 4), Own(4, 2))
         model = FullyShardedDataParallel(
@@ -271,20 +271,20 @@ def test_a_model_on_the_meta_device_is_reset_and_taken_from_rank_zero():
         optimizer.step()
         return model.state_dict()["0.weight"].tolist(), model.state_dict()["1.bias"].tolist()
 
-    for weight, bias in run_threads(run, 2):
+    for weight, bias in run(program, 2, backend=engine):
         assert weight == [[pytest.approx(0.8)] * 3] * 4
         assert bias == pytest.approx([1.9, 1.9])
 
 
-def test_backward_gathers_ahead_whichever_way_is_asked_for():
-    def run(prefetch):
+def test_backward_gathers_ahead_whichever_way_is_asked_for(engine):
+    def program(prefetch):
         model = FullyShardedDataParallel(made(), backward_prefetch=prefetch, auto_wrap_policy={nn.Linear})
         optimizer = tt.optim.SGD(model.parameters(), lr=0.1)
         model(tt.from_numpy(part()[0])).sum().backward()
         optimizer.step()
         return {name: value.numpy() for name, value in model.state_dict().items()}
 
-    expected = run_threads(run, 2, None)[0]
+    expected = run(program, 2, None, backend=engine)[0]
     for prefetch in BackwardPrefetch:
-        for state in run_threads(run, 2, prefetch):
+        for state in run(program, 2, prefetch, backend=engine):
             assert all(np.array_equal(state[name], expected[name]) for name in expected)

@@ -146,7 +146,7 @@ def divided(rows):
 
 
 @pytest.mark.parametrize(("rows", "size"), [(4, 2), (5, 2), (1, 2), (4, 3)])
-def test_reductions_of_a_divided_parameter_and_their_gradients_are_those_of_the_whole(rows, size):
+def test_reductions_of_a_divided_parameter_and_their_gradients_are_those_of_the_whole(engine, rows, size):
     def reduce():
         part, reference = divided(rows).weight, nn.Parameter(whole(rows))
         for name, reduction in COUNTED.items():
@@ -163,7 +163,7 @@ def test_reductions_of_a_divided_parameter_and_their_gradients_are_those_of_the_
                 np.testing.assert_allclose(part.grad.numpy(), rest, rtol=1e-6, atol=1e-9, err_msg=name)
         return True
 
-    assert run(reduce, size) == [True] * size
+    assert run(reduce, size, backend=engine) == [True] * size
 
 
 def test_what_cannot_be_put_together_of_rows_is_refused_by_name():
@@ -179,7 +179,7 @@ def test_what_cannot_be_put_together_of_rows_is_refused_by_name():
     assert run(refuse, 2) == [True, True]
 
 
-def test_results_element_by_element_are_parts_and_changes_in_place_reach_the_parameter():
+def test_results_element_by_element_are_parts_and_changes_in_place_reach_the_parameter(engine):
     def change():
         model = divided(4)
         part = model.weight
@@ -194,7 +194,7 @@ def test_results_element_by_element_are_parts_and_changes_in_place_reach_the_par
         assert tuple(part.to_local().shape) == (2, 3) and type(part.to_local()) is tt.Tensor
         return True
 
-    assert run(change, 2) == [True, True]
+    assert run(change, 2, backend=engine) == [True, True]
 
 
 BATCH = np.random.default_rng(4).normal(size=(4, 3))
@@ -202,7 +202,7 @@ BATCH = np.random.default_rng(4).normal(size=(4, 3))
 
 @pytest.mark.parametrize("norm_type", [2.0, 1.0, INF])
 @pytest.mark.parametrize("foreach", [None, False])
-def test_clipping_by_the_functions_for_all_modules_counts_the_rows_of_all_ranks(norm_type, foreach):
+def test_clipping_by_the_functions_for_all_modules_counts_the_rows_of_all_ranks(engine, norm_type, foreach):
     def train(shards):
         model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1)).double()
         with tt.no_grad():
@@ -222,11 +222,11 @@ def test_clipping_by_the_functions_for_all_modules_counts_the_rows_of_all_ranks(
         return [total.item(), after.item(), *(value for g in grads for value in g.flatten().tolist())]
 
     expected = train(False)
-    for result in run(lambda: train(True), 2):
+    for result in run(lambda: train(True), 2, backend=engine):
         assert result == pytest.approx(expected, rel=1e-9)
 
 
-def test_files_have_the_rows_of_the_rank_that_writes_them():
+def test_files_have_the_rows_of_the_rank_that_writes_them(engine):
     def save():
         model = divided(4)
         optimizer = tt.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -245,29 +245,29 @@ def test_files_have_the_rows_of_the_rank_that_writes_them():
         optimizer.load_state_dict(state["optimizer"])
         return bool((model.weight.to_local() == weight).all()), tuple(moved.shape)
 
-    assert run(save, 2) == [(True, (2, 3))] * 2
+    assert run(save, 2, backend=engine) == [(True, (2, 3))] * 2
 
 
-def test_zero_refuses_an_optimizer_that_looks_at_all_parameters_together():
+def test_zero_refuses_an_optimizer_that_looks_at_all_parameters_together(engine):
     def refuse():
         with pytest.raises(NotImplementedError, match="LBFGS looks at all parameters together"):
             ZeroRedundancyOptimizer(nn.Linear(1, 1).parameters(), tt.optim.LBFGS)
         return True
 
-    assert run(refuse, 1) == [True]
+    assert run(refuse, 1, backend=engine) == [True]
 
 
-def test_replicas_are_whole_tensors_and_reduce_alone():
+def test_replicas_are_whole_tensors_and_reduce_alone(engine):
     def reduce():
         model = DistributedDataParallel(nn.Linear(2, 2))
         if dist.get_rank() == 0:  # no rank waits for another
             return model.module.weight.norm().item() > 0
         return True
 
-    assert run(reduce, 2) == [True, True]
+    assert run(reduce, 2, backend=engine) == [True, True]
 
 
-def test_hooks_and_autograd_grad_get_parts_whose_norms_count_all_ranks():
+def test_hooks_and_autograd_grad_get_parts_whose_norms_count_all_ranks(engine):
     def norms():
         part, seen = divided(4).weight, []
         layer = fully_shard(nn.Linear(3, 4))
@@ -284,6 +284,6 @@ def test_hooks_and_autograd_grad_get_parts_whose_norms_count_all_ranks():
         return [g.norm().item() for g in asked], sorted(seen)
 
     weight, bias = 12**0.5, 2.0
-    for asked, seen in run(norms, 2):
+    for asked, seen in run(norms, 2, backend=engine):
         assert asked == pytest.approx([weight, bias])
         assert seen == pytest.approx([bias, bias, weight, weight])

@@ -107,7 +107,7 @@ CHECKPOINTED = (
 @pytest.mark.parametrize("checkpointed", CHECKPOINTED)
 @pytest.mark.parametrize("units", ["model", "model and blocks"])
 @pytest.mark.parametrize("reshard", [True, False])
-def test_checkpoints_in_and_around_groups_train_as_one_process(checkpointed, units, reshard):
+def test_checkpoints_in_and_around_groups_train_as_one_process(engine, checkpointed, units, reshard):
     def train():
         model = made(checkpointed)
         if units != "model":
@@ -115,20 +115,20 @@ def test_checkpoints_in_and_around_groups_train_as_one_process(checkpointed, uni
                 fully_shard(block, reshard_after_forward=reshard)
         return trained(fully_shard(model, reshard_after_forward=reshard))
 
-    assert_same(run(train, 2), trained(made(checkpointed)))
+    assert_same(run(train, 2, backend=engine), trained(made(checkpointed)))
 
 
 @pytest.mark.parametrize("strategy", [ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP])
 @pytest.mark.parametrize("wrapped", [None, {Block}])
-def test_checkpointed_blocks_of_a_wrapped_model_train_as_one_process(strategy, wrapped):
+def test_checkpointed_blocks_of_a_wrapped_model_train_as_one_process(engine, strategy, wrapped):
     def train():
         model = made("each block")
         return trained(FullyShardedDataParallel(model, sharding_strategy=strategy, auto_wrap_policy=wrapped))
 
-    assert_same(run(train, 2), trained(made("nothing")))
+    assert_same(run(train, 2, backend=engine), trained(made("nothing")))
 
 
-def test_a_checkpoint_around_a_group_keeps_no_tensor_that_it_saves_inside():
+def test_a_checkpoint_around_a_group_keeps_no_tensor_that_it_saves_inside(engine):
     def count():
         seen = []
         layer = nn.Linear(4, 4)
@@ -139,7 +139,7 @@ def test_a_checkpoint_around_a_group_keeps_no_tensor_that_it_saves_inside():
         y.sum().backward()
         return first, len(seen)
 
-    assert run(count, 2) == [(1, 2)] * 2  # it ran again: nothing of the first run was kept
+    assert run(count, 2, backend=engine) == [(1, 2)] * 2  # it ran again: nothing of the first run was kept
 
 
 @pytest.mark.parametrize("reshard", [True, False])
@@ -169,7 +169,7 @@ class Complex(nn.Module):
 
 
 @pytest.mark.parametrize("reshard", [True, False])
-def test_views_of_another_dtype_are_saved_and_parameters_of_several_dtypes_gathered_exactly(reshard):
+def test_views_of_another_dtype_are_saved_and_parameters_of_several_dtypes_gathered_exactly(engine, reshard):
     def gradients(shards):
         model = Complex()
         if shards:
@@ -179,7 +179,7 @@ def test_views_of_another_dtype_are_saved_and_parameters_of_several_dtypes_gathe
         return [(p.grad.full_tensor() if shards else p.grad).numpy() for p in model.parameters()]
 
     expected = gradients(False)
-    for result in run(lambda: gradients(True), 2):
+    for result in run(lambda: gradients(True), 2, backend=engine):
         for ours, theirs in zip(result, expected, strict=True):
             assert ours.dtype == theirs.dtype
             np.testing.assert_allclose(ours, theirs, rtol=1e-6)
@@ -226,7 +226,7 @@ def test_tied_weights_of_two_groups_are_refused_and_train_in_a_group_of_both_mod
     assert_same(run(train, 2), trained(tied()))
 
 
-def test_gradients_that_added_up_are_averaged_although_the_next_pass_leaves_their_module_out():
+def test_gradients_that_added_up_are_averaged_although_the_next_pass_leaves_their_module_out(engine):
     class Heads(nn.Module):
         def __init__(self):
             super().__init__()
@@ -251,10 +251,10 @@ def test_gradients_that_added_up_are_averaged_although_the_next_pass_leaves_thei
             model.zero_grad()
         return result
 
-    assert run(train, 2) == [[([[1.5]], [[1.5]])] * 2] * 2
+    assert run(train, 2, backend=engine) == [[([[1.5]], [[1.5]])] * 2] * 2
 
 
-def test_a_sharded_module_is_not_copied_and_stays_with_its_data():
+def test_a_sharded_module_is_not_copied_and_stays_with_its_data(engine):
     def refuse():
         model = fully_shard(nn.Linear(2, 2))
         with pytest.raises(AssertionError, match="FSDP does not support deepcopy"):
@@ -264,4 +264,4 @@ def test_a_sharded_module_is_not_copied_and_stays_with_its_data():
         model.double()
         return model(tt.ones(1, 2, dtype=tt.float64)).dtype is tt.float64
 
-    assert run(refuse, 2) == [True, True]
+    assert run(refuse, 2, backend=engine) == [True, True]

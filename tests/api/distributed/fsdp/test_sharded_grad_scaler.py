@@ -40,7 +40,7 @@ def test_an_infinite_gradient_of_one_rank_leaves_the_step_out_on_both(bad, optio
     assert run(program, 2, backend=backend) == [expected, expected]
 
 
-def test_without_agreement_the_ranks_would_part():
+def test_without_agreement_the_ranks_would_part(engine):
     def program():
         weight = tt.ones(2, requires_grad=True)
         optimizer, scaler = tt.optim.SGD([weight], lr=0.25), tt.amp.GradScaler("cpu", init_scale=8.0)
@@ -49,10 +49,10 @@ def test_without_agreement_the_ranks_would_part():
         scaler.update()
         return scaler.get_scale()
 
-    assert run(program, 2) == [8.0, 4.0]
+    assert run(program, 2, backend=engine) == [8.0, 4.0]
 
 
-def test_a_rank_without_gradients_takes_part():
+def test_a_rank_without_gradients_takes_part(engine):
     def program():
         weight = tt.ones(2, requires_grad=True)
         optimizer, scaler = tt.optim.SGD([weight], lr=0.25), ShardedGradScaler("cpu", init_scale=8.0)
@@ -63,10 +63,10 @@ def test_a_rank_without_gradients_takes_part():
         scaler.update()
         return weight.tolist(), scaler.get_scale()
 
-    assert run(program, 2) == [([1.0, 1.0], 4.0)] * 2
+    assert run(program, 2, backend=engine) == [([1.0, 1.0], 4.0)] * 2
 
 
-def test_only_the_ranks_of_its_group_agree():
+def test_only_the_ranks_of_its_group_agree(engine):
     def program():
         groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
         weight = tt.ones(2, requires_grad=True)
@@ -77,10 +77,10 @@ def test_only_the_ranks_of_its_group_agree():
         scaler.update()
         return scaler.get_scale()
 
-    assert run(program, 4) == [8.0, 8.0, 4.0, 4.0]
+    assert run(program, 4, backend=engine) == [8.0, 8.0, 4.0, 4.0]
 
 
-def test_data_parallel_ranks_agree_with_a_plain_scaler():
+def test_data_parallel_ranks_agree_with_a_plain_scaler(engine):
     def program():
         tt.manual_seed(0)
         model = DistributedDataParallel(nn.Linear(2, 1))
@@ -100,12 +100,12 @@ def test_data_parallel_ranks_agree_with_a_plain_scaler():
             assert (model.module.weight.tolist() == before) is (step == 0)
         return scales, model.module.weight.tolist()
 
-    first, second = run(program, 2)
+    first, second = run(program, 2, backend=engine)
     assert first == second and first[0] == [4.0, 4.0]
 
 
 @pytest.mark.parametrize("half", [False, True])
-def test_a_divided_model_is_trained_as_a_whole_one(half):
+def test_a_divided_model_is_trained_as_a_whole_one(engine, half):
     def batch(rank):
         return tt.arange(12.0).reshape(6, 2)[rank * 3 : rank * 3 + 3] / 8
 
@@ -131,7 +131,7 @@ def test_a_divided_model_is_trained_as_a_whole_one(half):
 
     whole = made()
     scale = trained(whole, tt.cat([batch(0), batch(1)]), tt.amp.GradScaler("cpu", init_scale=8.0))
-    for other, state in run(program, 2):
+    for other, state in run(program, 2, backend=engine):
         assert other == scale == 4.0
         for name, value in whole.state_dict().items():
             tt.testing.assert_close(
@@ -139,7 +139,7 @@ def test_a_divided_model_is_trained_as_a_whole_one(half):
             )
 
 
-def test_float16_gradients_are_unscaled_and_losses_keep_their_dtype():
+def test_float16_gradients_are_unscaled_and_losses_keep_their_dtype(engine):
     def program():
         weight = tt.ones(2, dtype=tt.float16, requires_grad=True)
         optimizer, scaler = tt.optim.SGD([weight], lr=0.25), ShardedGradScaler("cpu", init_scale=8.0)
@@ -148,7 +148,7 @@ def test_float16_gradients_are_unscaled_and_losses_keep_their_dtype():
         scaler.step(optimizer)
         return loss.dtype, other.dtype, weight.tolist()
 
-    assert run(program, 2) == [(tt.float16, tt.float16, [0.75, 0.75])] * 2
+    assert run(program, 2, backend=engine) == [(tt.float16, tt.float16, [0.75, 0.75])] * 2
 
 
 @pytest.mark.torch

@@ -64,7 +64,7 @@ def losses(function, arrays):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_gradients_agree_with_finite_differences_of_the_sum_of_all_losses(name):
+def test_gradients_agree_with_finite_differences_of_the_sum_of_all_losses(engine, name):
     function = FUNCTIONS[name]
     arrays = [inputs(rank) for rank in range(SIZE)]
 
@@ -75,7 +75,7 @@ def test_gradients_agree_with_finite_differences_of_the_sum_of_all_losses(name):
         (y.sin() * weights(rank, y.shape)).sum().backward()
         return x.grad.numpy()
 
-    found = run(program, SIZE)
+    found = run(program, SIZE, backend=engine)
     step = 1e-6
     for rank in range(SIZE):
         for at in ((0, 0), (1, 1), (2, 0)):

@@ -9,8 +9,8 @@ import pytest
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import run
 from tt import nn
-from tt.distributed.engines.threads import run_threads
 from tt.distributed.optim import ZeroRedundancyOptimizer
 from tt.nn.parallel import DistributedDataParallel
 
@@ -59,7 +59,7 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("as_view", [False, True])
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_trajectory_with_data_parallel_is_that_of_one_process(name, as_view, size):
+def test_a_trajectory_with_data_parallel_is_that_of_one_process(engine, name, as_view, size):
     kind, options = getattr(tt.optim, name), OPTIMIZERS[name]
     alone = made()
     optimizer = kind(alone.parameters(), **options)
@@ -74,14 +74,14 @@ def test_a_trajectory_with_data_parallel_is_that_of_one_process(name, as_view, s
         steps(parallel, own, part(DATA), tt.optim.lr_scheduler.StepLR(own, 2))
         return values(model), len(own.optim.state)
 
-    found = run_threads(train, size)
+    found = run(train, size, backend=engine)
     for parameters, _ in found:
         assert_same(parameters, values(alone))
     assert sum(count for _, count in found) == 6
     assert max(count for _, count in found) < 6
 
 
-def test_the_state_of_all_ranks_is_gathered_and_loads_into_one_and_into_several():
+def test_the_state_of_all_ranks_is_gathered_and_loads_into_one_and_into_several(engine):
     alone = made()
     optimizer = tt.optim.Adam(alone.parameters(), lr=0.02)
     steps(alone, optimizer, DATA)
@@ -103,7 +103,7 @@ def test_the_state_of_all_ranks_is_gathered_and_loads_into_one_and_into_several(
         steps(parallel, fresh, part(DATA)[3:])
         return values(model), kept
 
-    found = run_threads(save, 2)
+    found = run(save, 2, backend=engine)
     for parameters, _ in found:
         assert_same(parameters, values(alone))
     saved = found[0][1]
@@ -121,7 +121,7 @@ def test_the_state_of_all_ranks_is_gathered_and_loads_into_one_and_into_several(
     assert_same(values(reference), values(alone))
 
 
-def test_groups_keep_their_options_and_more_can_be_added():
+def test_groups_keep_their_options_and_more_can_be_added(engine):
     def train():
         model = made()
         first, *others = model.parameters()
@@ -133,7 +133,7 @@ def test_groups_keep_their_options_and_more_can_be_added():
         optimizer.step()
         return [float(np.mean(b - a)) for b, a in zip(before, values(model), strict=True)]
 
-    for found in run_threads(train, 3):
+    for found in run(train, 3, backend=engine):
         np.testing.assert_allclose(found, [1.0, *[0.25] * 5])
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import pickle
-import threading
 
 import numpy as np
 import pytest
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import run
 from tt import nn
 from tt.distributed.algorithms.ddp_comm_hooks import default_hooks
-from tt.distributed.engines.threads import run_threads
 from tt.nn.parallel import DistributedDataParallel
 
 BATCH, STEPS = 12, 4
@@ -99,7 +99,7 @@ def assert_same(found, expected, tolerance=1e-10):
     ],
     ids=["default", "small buckets", "views", "unused", "static"],
 )
-def test_a_trajectory_is_that_of_one_process_on_the_whole_batch(name, size, options):
+def test_a_trajectory_is_that_of_one_process_on_the_whole_batch(engine, name, size, options):
     batches = data(name)
     expected = trained(made(name), batches)
 
@@ -107,11 +107,11 @@ def test_a_trajectory_is_that_of_one_process_on_the_whole_batch(name, size, opti
         model = made(name)
         return trained(DistributedDataParallel(model, **options), of_this_rank(batches))
 
-    for found in run_threads(train, size):
+    for found in run(train, size, backend=engine):
         assert_same(found, expected)
 
 
-def test_all_ranks_start_with_the_state_of_rank_0():
+def test_all_ranks_start_with_the_state_of_rank_0(engine):
     def start():
         model = nn.BatchNorm1d(2)
         with tt.no_grad():
@@ -119,23 +119,23 @@ def test_all_ranks_start_with_the_state_of_rank_0():
                 tensor.fill_(dist.get_rank() + 1)
         return [value.tolist() for value in DistributedDataParallel(model).state_dict().values()]
 
-    states = run_threads(start, 3)
+    states = run(start, 3, backend=engine)
     assert states == [[[1.0, 1.0]] * 4 + [1]] * 3
 
 
-def test_buffers_of_rank_0_are_sent_before_each_forward():
-    def run(broadcast):
+def test_buffers_of_rank_0_are_sent_before_each_forward(engine):
+    def program(broadcast):
         model = DistributedDataParallel(nn.BatchNorm1d(1), broadcast_buffers=broadcast)
         for _ in range(2):
             model(tt.full((2, 1), float(dist.get_rank() + 1)) + tt.tensor([[0.0], [1.0]])).sum().backward()
         return model.module.running_mean.item()
 
-    assert len(set(run_threads(lambda: run(False), 2))) == 2
-    first, second = run_threads(lambda: run(True), 2)
+    assert len(set(run(lambda: program(False), 2, backend=engine))) == 2
+    first, second = run(lambda: program(True), 2, backend=engine)
     assert first < second  # the last batch is each rank's own, what was before is rank 0's
 
 
-def test_without_sync_gradients_add_up_and_the_next_pass_averages_the_sum():
+def test_without_sync_gradients_add_up_and_the_next_pass_averages_the_sum(engine):
     def train():
         model = DistributedDataParallel(nn.Linear(1, 1, bias=False))
         x = tt.full((1, 1), float(dist.get_rank() + 1))
@@ -145,7 +145,7 @@ def test_without_sync_gradients_add_up_and_the_next_pass_averages_the_sum():
         model(10 * x).sum().backward()
         return before, model.module.weight.grad.item()
 
-    assert run_threads(train, 2) == [(1.0, 16.5), (2.0, 16.5)]
+    assert run(train, 2, backend=engine) == [(1.0, 16.5), (2.0, 16.5)]
 
 
 class TwoHeads(nn.Module):
@@ -157,7 +157,7 @@ class TwoHeads(nn.Module):
         return (self.left if left else self.right)(x)
 
 
-def test_parameters_that_a_rank_does_not_use_count_as_zero_and_those_of_none_keep_their_gradients():
+def test_parameters_that_a_rank_does_not_use_count_as_zero_and_those_of_none_keep_their_gradients(engine):
     def train():
         model = DistributedDataParallel(TwoHeads(), find_unused_parameters=True)
         for _ in range(2):
@@ -166,7 +166,7 @@ def test_parameters_that_a_rank_does_not_use_count_as_zero_and_those_of_none_kee
         heads = model.module
         return heads.left.weight.grad.item(), heads.right.weight.grad.item(), heads.never.weight.grad
 
-    assert run_threads(train, 2) == [(0.5, 0.5, None)] * 2
+    assert run(train, 2, backend=engine) == [(0.5, 0.5, None)] * 2
 
 
 def test_a_forward_after_an_unfinished_reduction_is_refused_and_names_the_parameters():
@@ -177,7 +177,7 @@ def test_a_forward_after_an_unfinished_reduction_is_refused_and_names_the_parame
             model(tt.ones(1, 1), True)
         return True
 
-    assert run_threads(train, 2) == [True, True]
+    assert run(train, 2) == [True, True]
 
 
 def test_models_that_differ_between_ranks_are_refused_on_all_ranks():
@@ -190,7 +190,7 @@ def test_models_that_differ_between_ranks_are_refused_on_all_ranks():
             DistributedDataParallel(nn.Sequential(*(nn.Linear(1, 1) for _ in range(1 + dist.get_rank()))))
         return True
 
-    assert run_threads(build, 2) == [True, True]
+    assert run(build, 2) == [True, True]
 
 
 def test_wrong_arguments_are_refused():
@@ -206,7 +206,7 @@ def test_wrong_arguments_are_refused():
             DistributedDataParallel(nn.Linear(1, 1)).register_comm_hook(None, 3)
         return True
 
-    assert run_threads(build, 1) == [True]
+    assert run(build, 1) == [True]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_wrong_arguments_are_refused():
     ],
     ids=["average", "float16", "bfloat16", "wrapped float16", "wrapped bfloat16"],
 )
-def test_hooks_average_in_their_number_of_bits(hook, tolerance):
+def test_hooks_average_in_their_number_of_bits(engine, hook, tolerance):
     batches = data("perceptron")
     model = made("perceptron")
     model(batches[0]).square().mean().backward()
@@ -233,12 +233,12 @@ def test_hooks_average_in_their_number_of_bits(hook, tolerance):
         parallel(of_this_rank(batches)[0]).square().mean().backward()
         return [parameter.grad.numpy() for parameter in copy.parameters()]
 
-    for found in run_threads(train, 2):
+    for found in run(train, 2, backend=engine):
         assert_same(found, expected, tolerance)
         assert {gradient.dtype.name for gradient in found} == {"float64"}
 
 
-def test_hooks_by_the_names_of_pytorchs_types():
+def test_hooks_by_the_names_of_pytorchs_types(engine):
     def train(kind):
         model = nn.Linear(1, 1, bias=False)
         parallel = DistributedDataParallel(model)
@@ -248,12 +248,12 @@ def test_hooks_by_the_names_of_pytorchs_types():
         parallel(tt.full((1, 1), 1.0 + dist.get_rank() * 2**-12)).sum().backward()
         return model.weight.grad.item()
 
-    exact, rounded = (run_threads(train, 2, kind) for kind in dist.BuiltinCommHookType)
+    exact, rounded = (run(train, 2, kind, backend=engine) for kind in dist.BuiltinCommHookType)
     assert exact == [1 + 2**-13] * 2 and rounded == [1.0] * 2
 
 
 @pytest.mark.parametrize("by_initial", [True, False])
-def test_ranks_with_fewer_batches_answer_the_others(by_initial):
+def test_ranks_with_fewer_batches_answer_the_others(engine, by_initial):
     def train():
         model = DistributedDataParallel(nn.Linear(1, 1, bias=False))
         with tt.no_grad():
@@ -267,10 +267,10 @@ def test_ranks_with_fewer_batches_answer_the_others(by_initial):
         return model.module.weight.item()
 
     # The first batch is of two ranks, the second of one.
-    assert run_threads(train, 2) == ([-1.5] * 2 if by_initial else [-2.0] * 2)
+    assert run(train, 2, backend=engine) == ([-1.5] * 2 if by_initial else [-2.0] * 2)
 
 
-def test_all_ranks_raise_where_one_has_no_batch_left_and_that_was_asked_for():
+def test_all_ranks_raise_where_one_has_no_batch_left_and_that_was_asked_for(engine):
     def train():
         model = DistributedDataParallel(nn.Linear(1, 1))
         with pytest.raises(RuntimeError, match="exhausted"), model.join(throw_on_early_termination=True):
@@ -278,10 +278,10 @@ def test_all_ranks_raise_where_one_has_no_batch_left_and_that_was_asked_for():
                 model(tt.ones(1, 1)).sum().backward()
         return True
 
-    assert run_threads(train, 2) == [True, True]
+    assert run(train, 2, backend=engine) == [True, True]
 
 
-def test_gradients_as_views_lie_in_the_buckets():
+def test_gradients_as_views_lie_in_the_buckets(engine):
     def train():
         model = DistributedDataParallel(nn.Linear(3, 2), gradient_as_bucket_view=True)
         for _ in range(2):
@@ -290,10 +290,10 @@ def test_gradients_as_views_lie_in_the_buckets():
         weight = model.module.weight.grad
         return weight.untyped_storage().data_ptr() == bucket.untyped_storage().data_ptr()
 
-    assert run_threads(train, 2) == [True, True]
+    assert run(train, 2, backend=engine) == [True, True]
 
 
-def test_facts_for_logging_and_a_copy_by_pickle():
+def test_facts_for_logging_and_a_copy_by_pickle(engine):
     def train():
         model = DistributedDataParallel(nn.Linear(3, 2))
         model(tt.ones(1, 3)).sum().backward()
@@ -302,7 +302,7 @@ def test_facts_for_logging_and_a_copy_by_pickle():
         same = all(tt.equal(a, b) for a, b in zip(model.parameters(), copy.parameters(), strict=True))
         return facts["world_size"], facts["iteration"], facts["bucket_sizes"], same
 
-    assert run_threads(train, 2) == [(2, 1, "32", True)] * 2
+    assert run(train, 2, backend=engine) == [(2, 1, "32", True)] * 2
 
 
 class Passed(tt.autograd.Function):
@@ -324,8 +324,8 @@ class Watched(nn.Linear):
         return super().forward(Passed.apply(x, lambda: self.passed()))
 
 
-def test_backward_goes_on_while_buckets_are_averaged():
-    rank_0_is_ahead = threading.Event()
+def test_backward_goes_on_while_buckets_are_averaged(engine):
+    rank_0_is_ahead = multiprocessing.get_context("fork").Event()  # of threads and of processes
 
     def sent():
         return sum(each.operation.startswith("all_reduce") for each in dist.flight_recorder())
@@ -351,7 +351,7 @@ def test_backward_goes_on_while_buckets_are_averaged():
         parallel(tt.ones(2, 4, requires_grad=True)).sum().backward()
         return seen
 
-    assert run_threads(train, 2)[0] == [2, 4, 6, 8]
+    assert run(train, 2, backend=engine)[0] == [2, 4, 6, 8]
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_backward_goes_on_while_buckets_are_averaged():
 )
 @pytest.mark.parametrize("where", ["third gradient", "last gradient", "hook", "half a hook"])
 @pytest.mark.parametrize("again", ["backward", "forward", "without sync", "added up"])
-def test_a_backward_after_one_that_failed_is_averaged_as_if_it_were_the_first(options, where, again):
+def test_a_backward_after_one_that_failed_is_averaged_as_if_it_were_the_first(engine, options, where, again):
     def train(fails):
         failing, arrived = [False], []
         model = made("perceptron")
@@ -424,7 +424,9 @@ def test_a_backward_after_one_that_failed_is_averaged_as_if_it_were_the_first(op
             found.append([p.grad.numpy().copy() for p in parallel.parameters()])
         return found
 
-    for ours, theirs in zip(run_threads(train, 2, True), run_threads(train, 2, False), strict=True):
+    for ours, theirs in zip(
+        run(train, 2, True, backend=engine), run(train, 2, False, backend=engine), strict=True
+    ):
         for some, others in zip(ours, theirs, strict=True):
             for gradient, other in zip(some, others, strict=True):
                 np.testing.assert_allclose(gradient, other, rtol=1e-12)

@@ -29,6 +29,7 @@ rank, size = int(sys.argv[1]), int(sys.argv[2])
 dist.init_process_group("gloo", store=dist.FileStore(sys.argv[3], size), rank=rank, world_size=size)
 from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 found = training.parallel(torch, rank, size)
+found["accumulated"] = training.accumulated(torch, rank)
 found["compressed"] = training.compressed(torch, powerSGD_hook, rank, size)
 with open(f"{sys.argv[3]}.{rank}", "w") as file:
     json.dump(found, file)
@@ -37,7 +38,7 @@ dist.destroy_process_group()
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory):
+def theirs(tmp_path_factory):
     pytest.importorskip("torch.distributed")
     path = tmp_path_factory.mktemp("gloo") / "store"
     folder = str(Path(training.__file__).parent)
@@ -49,16 +50,23 @@ def both(tmp_path_factory):
         )
         for rank in range(2)
     ]
-    found = run(ours, 2)  # while PyTorch is imported
     errors = [each.communicate(timeout=120)[1] for each in running]
     assert [each.returncode for each in running] == [0, 0], errors
-    theirs = [json.loads(path.with_suffix(f".{rank}").read_text()) for rank in range(2)]
-    return found, theirs
+    return [json.loads(path.with_suffix(f".{rank}").read_text()) for rank in range(2)]
+
+
+@pytest.fixture(scope="module", params=["threads", "gloo"])
+def both(request, theirs):
+    return run(ours, 2, backend=request.param), theirs
 
 
 def ours():
     rank = dist.get_rank()
-    return {**training.parallel(tt, rank, 2), "compressed": training.compressed(tt, powerSGD_hook, rank, 2)}
+    return {
+        **training.parallel(tt, rank, 2),
+        "accumulated": training.accumulated(tt, rank),
+        "compressed": training.compressed(tt, powerSGD_hook, rank, 2),
+    }
 
 
 @pytest.mark.parametrize("rank", range(2))
@@ -71,6 +79,17 @@ def test_losses_and_states_are_those_of_pytorch(both, name, rank):
         assert list(found["state"]) == list(expected["state"])
         for key, value in expected["state"].items():
             np.testing.assert_allclose(found["state"][key], value, rtol=1e-10, atol=1e-12, err_msg=key)
+
+
+@pytest.mark.parametrize("rank", range(2))
+def test_gradients_that_add_up_while_parameters_are_unused_average_as_in_pytorch(both, rank):
+    ours, theirs = both[0][rank]["accumulated"], both[1][rank]["accumulated"]
+    assert ours.keys() == theirs.keys()
+    for name, expected in theirs.items():
+        for found, wanted in zip(ours[name], expected, strict=True):
+            assert (found is None) == (wanted is None), name
+            if wanted is not None:
+                np.testing.assert_allclose(found, wanted, rtol=1e-12, err_msg=name)
 
 
 @pytest.mark.parametrize("rank", range(2))
