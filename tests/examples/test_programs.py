@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import tt
+import tt.distributed
+from tt.distributed.run import main as run_command
 from tt.port import port
 
 FOLDER = Path(import_module("tt.examples.programs").__file__ or "").parent
@@ -44,9 +46,9 @@ def made(module: ModuleType, name: str, **options: Any) -> Any:
 
 
 def test_every_program_is_tested() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "hogwild", "mixed_precision"} == set(
-        PROGRAMS
-    )
+    assert {path.stem for path in FOLDER.glob("*.py")} - {
+        "__init__", "data_parallel", "hogwild", "mixed_precision",
+    } == set(PROGRAMS)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -60,6 +62,32 @@ def test_four_processes_train_one_model(seed: int, steps: int) -> None:
     assert hogwild.train(model, steps, seed) == [0, 0, 0, 0]
     assert hogwild.accuracy(model) > (max(before, 0.25) + 0.2 if steps < 100 else 0.85)
     assert all(p.is_shared() and p.grad is None for p in model.parameters())
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_any_number_of_ranks_takes_the_steps_of_one(size: int) -> None:
+    module = program("data_parallel")
+    generator = tt.Generator().manual_seed(0)
+    start = {
+        name: tt.randn(value.shape, generator=generator) for name, value in module.Net().state_dict().items()
+    }
+
+    def train() -> list[float]:
+        model = module.Net()
+        model.load_state_dict(start)
+        # The sampler deals out the same samples to each step, whatever the number of ranks.
+        return module.train(model, 30)
+
+    losses = tt.distributed.run_threads(train, size)
+    assert all(own == losses[0] for own in losses)
+    np.testing.assert_allclose(losses[0], tt.distributed.run_threads(train, 1)[0], rtol=1e-3)
+    assert np.mean(losses[0][-3:]) < 0.7 * np.mean(losses[0][:3])
+
+
+@pytest.mark.parametrize("options", [("--nproc-per-node=2", "-m", "tt.examples.programs.data_parallel")])
+def test_the_command_of_processes_with_parts_shows_a_result(options, capfd) -> None:
+    assert run_command([*options, "--steps", "2"]) == 0
+    assert capfd.readouterr().out.count("with 2 processes") == 1
 
 
 def test_training_in_float16_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(tmp_path: Path) -> None:
