@@ -1,8 +1,9 @@
 """Collectives between processes: `python -m benchmarks.distributed [--ranks 2] [--rounds 5] [--json FILE]`.
 
-tt on MPI, with and without its guard, PyTorch on gloo, and mpi4py's bare calls.  Each library's ranks are processes of
-their own, which take turns: all ranks of one measure, then those of the next, some rounds long; the medians of the
-rounds are compared.  The last case is a step of `DistributedDataParallel` with 10 million parameters.
+tt on its engine gloo, with and without the guard, and on MPI, PyTorch on gloo, and mpi4py's bare calls; those that are
+installed.  Each library's ranks are processes of their own, which take turns: all ranks of one measure, then those of
+the next, some rounds long; the medians of the rounds are compared.  The last case is a step of
+`DistributedDataParallel` with 10 million parameters.
 
 `--one-rank` compares such a step on one rank with that of the model alone, and `--schemes` measures it with DDP, ZeRO
 and FSDP on 1, 2 and 4 ranks next to the predictions of `benchmarks.distributed_model` from the times of `all_reduce`.
@@ -30,13 +31,15 @@ from benchmarks.distributed_engine import slow_engine
 from benchmarks.distributed_model import SCHEMES, Operation, copied, operations, traffic
 
 __all__ = [
-    "SIZES", "distributed_text", "main", "measure_all", "measure_one_rank", "measure_overlap", "measure_schemes",
-    "one_rank_text", "overlap_text", "schemes_text",
+    "LIBRARIES", "NEEDS", "SIZES", "distributed_text", "main", "measure_all", "measure_one_rank", "measure_overlap",
+    "measure_schemes", "one_rank_text", "overlap_text", "schemes_text",
 ]  # fmt: skip
 
 SIZES = {"1 KB": 1 << 8, "1 MB": 1 << 18, "25 MB": 25 << 18, "100 MB": 100 << 18}
 """Elements of float32."""
-LIBRARIES = ("tt", "tt without guard", "torch", "mpi4py")
+GLOO, UNGUARDED, MPI = "tt on gloo", "tt on gloo without guard", "tt on mpi"
+LIBRARIES = (GLOO, UNGUARDED, MPI, "torch", "mpi4py")
+NEEDS = {MPI: "mpi4py", "torch": "torch", "mpi4py": "mpi4py"}
 CALLS = 40
 """Of each case in a turn; the first ones do not count."""
 STEP = "step of 10 M parameters"
@@ -55,7 +58,7 @@ def measure_all(
     seconds_of: dict[str, dict[str, list[float]]] = {}
     for _ in range(rounds):
         for library in LIBRARIES:
-            if find_spec("torch" if library == "torch" else "mpi4py") is None:
+            if library in NEEDS and find_spec(NEEDS[library]) is None:
                 continue
             for case, seconds in _turn(library, ranks, sizes).items():
                 seconds_of.setdefault(case, {}).setdefault(library, []).append(seconds)
@@ -68,14 +71,14 @@ def measure_all(
 def distributed_text(found: dict[str, dict[str, float]]) -> str:
     """Return a table of times and of ratios."""
     lines = [
-        "| | tt | its guard | torch (gloo) | mpi4py | tt / torch | tt / mpi4py |",
-        "|---|---|---|---|---|---|---|",
+        "| | tt on gloo | its guard | tt on MPI | PyTorch on gloo | mpi4py | gloo / PyTorch | MPI / PyTorch |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for case, row in found.items():
-        own, bare = row.get("tt"), row.get("tt without guard")
+        own, bare, torch = row.get(GLOO), row.get(UNGUARDED), row.get("torch")
         guard = f"{100 * (own / bare - 1):+.0f} %" if own and bare else "-"
-        ratios = [f"{own / row[peer]:.2f}" if own and peer in row else "-" for peer in ("torch", "mpi4py")]
-        times = [_time(row.get(name)) for name in ("torch", "mpi4py")]
+        ratios = [f"{row[name] / torch:.2f}" if torch and name in row else "-" for name in (GLOO, MPI)]
+        times = [_time(row.get(name)) for name in (MPI, "torch", "mpi4py")]
         lines.append(f"| {case} | {_time(own)} | {guard} | {' | '.join((*times, *ratios))} |")
     return "\n".join(lines)
 
@@ -95,7 +98,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--schemes", action="store_true", help="DDP, ZeRO and FSDP, measured and predicted")
     parser.add_argument("--overlap", action="store_true", help="FSDP, and FSDP that waits for averages")
     options = parser.parse_args(arguments)
-    missing = [name for name in ("tt", *(() if options.one_rank else ("mpi4py",))) if find_spec(name) is None]
+    of_mpi = ("mpi4py",) if options.schemes or options.overlap else ()
+    missing = [name for name in ("tt", *of_mpi) if find_spec(name) is None]
     if missing:
         parser.error(
             f"not installed: {', '.join(missing)}\n  try: pip install -e '.[mpi]', and its interpreter"
@@ -131,7 +135,7 @@ def _turn(library: str, ranks: int, cases: Sequence[str], bandwidth: float = 0.0
             "OPENBLAS_NUM_THREADS": "1",
             "MKL_NUM_THREADS": "1",
         }
-        variables["TT_DISTRIBUTED_GUARD"] = "0" if library == "tt without guard" else "1"
+        variables["TT_DISTRIBUTED_GUARD"] = "0" if library == UNGUARDED else "1"
         variables[BANDWIDTH] = str(bandwidth)
         command = [sys.executable, "-m", "benchmarks.distributed", "--rank", library]
         started = [
@@ -171,7 +175,7 @@ def _of_framework(library: str, rank: int, size: int, folder: Path) -> Any:
     lib: Any = importlib.import_module(name)
     dist: Any = importlib.import_module(f"{name}.distributed")
     store = dist.FileStore(str(folder / "store"), size)
-    engine = "mpi" if name == "tt" else "gloo"
+    engine = "mpi" if library == MPI else "gloo"
     if bandwidth := float(os.environ.get(BANDWIDTH, "0")):
         engine = slow_engine(bandwidth)
     dist.init_process_group(engine, store=store, rank=rank, world_size=size)
@@ -276,7 +280,7 @@ def measure_schemes(rounds: int, sizes: Sequence[int] = (1, 2, 4)) -> dict[int, 
     seconds_of: dict[int, dict[str, list[float]]] = {size: {} for size in sizes}
     for _ in range(rounds):
         for size in sizes:
-            for case, seconds in _turn("tt", size, ("1 KB", "25 MB", COPYING, COMPUTING, *SCHEMES)).items():
+            for case, seconds in _turn(MPI, size, ("1 KB", "25 MB", COPYING, COMPUTING, *SCHEMES)).items():
                 seconds_of[size].setdefault(case, []).append(seconds)
     return {size: {case: min(times) for case, times in row.items()} for size, row in seconds_of.items()}
 
@@ -311,7 +315,7 @@ def measure_overlap(rounds: int, ranks: int) -> dict[str, dict[str, float]]:
     seconds_of: dict[str, dict[str, list[float]]] = {}
     for _ in range(rounds):
         for network, bandwidth in NETWORKS.items():
-            for case, seconds in _turn("tt", ranks, ("FSDP", WAITING), bandwidth).items():
+            for case, seconds in _turn(MPI, ranks, ("FSDP", WAITING), bandwidth).items():
                 seconds_of.setdefault(network, {}).setdefault(case, []).append(seconds)
     return {network: {case: min(times) for case, times in row.items()} for network, row in seconds_of.items()}
 

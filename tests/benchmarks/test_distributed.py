@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from importlib.util import find_spec
+
 import pytest
 
 from benchmarks.distributed import (
+    LIBRARIES,
+    NEEDS,
     distributed_text,
     main,
     measure_all,
@@ -17,32 +22,42 @@ from benchmarks.distributed import (
 )
 
 
-@pytest.mark.mpi4py
-def test_the_ranks_of_each_library_measure_a_collective(capsys):
-    pytest.importorskip("mpi4py")
-    found = measure_all(2, 1, ["1 KB"])
-    assert {"tt", "tt without guard", "mpi4py"} <= set(found["1 KB"])
-    assert all(0.0 < seconds < 10.0 for seconds in found["1 KB"].values())
-    assert main(["--rounds", "1", "--cases", "1 KB"]) == 0
+def test_ranks_measure_a_collective_without_other_libraries(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("benchmarks.distributed.LIBRARIES", LIBRARIES[:2])
+    file = tmp_path / "found.json"
+    assert main(["--rounds", "1", "--cases", "1 KB", "--json", str(file)]) == 0
     assert capsys.readouterr().out.splitlines()[2].startswith("| 1 KB | ")
+    found = json.loads(file.read_text())["1 KB"]
+    assert set(found) == {"tt on gloo", "tt on gloo without guard"}
+    assert all(0.0 < seconds < 10.0 for seconds in found.values())
+
+
+@pytest.mark.mpi4py
+def test_the_ranks_of_each_library_measure_a_collective():
+    pytest.importorskip("mpi4py")
+    found = measure_all(2, 1, ["1 KB"])["1 KB"]
+    assert set(found) == {name for name in LIBRARIES if name not in NEEDS or find_spec(NEEDS[name])}
+    assert all(0.0 < seconds < 10.0 for seconds in found.values())
 
 
 def test_what_is_not_installed_is_an_error(monkeypatch, capsys):
     monkeypatch.setattr("benchmarks.distributed.find_spec", lambda name: None if name == "mpi4py" else name)
     with pytest.raises(SystemExit) as stopped:
-        main(["--cases", "1 KB"])
+        main(["--schemes"])
     assert stopped.value.code == 2
     assert "not installed: mpi4py" in capsys.readouterr().err
 
 
 def test_the_table_has_times_and_ratios_and_dashes_for_what_is_not_there():
     found = {
-        "1 MB": {"tt": 3e-4, "tt without guard": 2.5e-4, "torch": 6e-4, "mpi4py": 2e-4},
-        "a step": {"tt": 0.02, "torch": 0.04},
-    }
+        "1 MB": {
+            "tt on gloo": 3e-4, "tt on gloo without guard": 2.5e-4, "tt on mpi": 9e-4, "torch": 6e-4, "mpi4py": 2e-4,
+        },
+        "a step": {"tt on gloo": 0.02, "torch": 0.04},
+    }  # fmt: skip
     assert distributed_text(found).splitlines()[2:] == [
-        "| 1 MB | 300 µs | +20 % | 600 µs | 200 µs | 0.50 | 1.50 |",
-        "| a step | 20.00 ms | - | 40.00 ms | - | 0.50 | - |",
+        "| 1 MB | 300 µs | +20 % | 900 µs | 600 µs | 200 µs | 0.50 | 1.50 |",
+        "| a step | 20.00 ms | - | - | 40.00 ms | - | 0.50 | - |",
     ]
 
 
