@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import select
@@ -47,10 +48,12 @@ class Client:
         self.host, self.port = host, port
         self._reach = reach or host
         self._idle: list[socket.socket] = []
-        self._lock = Lock()
-        self._pid = os.getpid()
+        self._lock, self._leaving = Lock(), Lock()
         self._will: socket.socket | None = None  # a connection whose end says that this process has ended
+        self._left: dict[bytes, bytes] = {}  # the keys that the server sets at its end
         self._thread = Carried()
+        watch_forks()
+        CLIENTS.add(self)
 
     @property
     def name(self) -> str:
@@ -63,9 +66,15 @@ class Client:
             idle, self._idle = self._idle, []
             if self._will is not None:
                 idle.append(self._will)
-                self._will = None
+                self._will, self._left = None, {}
         for sock in idle:
             sock.close()
+
+    def forked(self) -> None:
+        """Close a child's share of the connections: the parent goes on with them, and must not seem alive when dead."""
+        # Other threads of the parent may have held the locks.
+        self._lock, self._leaving = Lock(), Lock()
+        self.close()
 
     @contextmanager
     def promptly(self, seconds: float) -> Iterator[None]:
@@ -77,21 +86,25 @@ class Client:
         finally:
             self._thread.seconds = before
 
-    def leave_behind(self, seconds: float, *fields: bytes) -> None:
-        """Make a connection at whose end the server sets keys that are not there."""
-        sock = self._connect(seconds)
-        try:
-            sock.sendall(pack(Op.WILL, *fields))
-            self._receive(sock, size_of(self._receive(sock, SIZE.size)))
-        except OSError as error:
-            sock.close()
-            raise DistNetworkError(
-                f"TCPStore: lost the connection to the server at {self.name}: {error}"
-            ) from error
-        with self._lock:
-            earlier, self._will = self._will, sock
-        if earlier is not None:
-            earlier.close()
+    def leave_behind(self, seconds: float, values: Mapping[bytes, bytes]) -> None:
+        """Let the server set keys that are not there when a connection ends that is kept for this alone."""
+        # One connection for all calls: the server takes its end for that of the process.
+        with self._leaving:
+            self._left.update(values)
+            sock = self._will
+            if sock is None or has_ended(sock):
+                sock = self._connect(seconds)
+            sock.settimeout(seconds + GRACE)
+            try:
+                sock.sendall(pack(Op.WILL, *(field for pair in self._left.items() for field in pair)))
+                self._receive(sock, size_of(self._receive(sock, SIZE.size)))
+            except OSError as error:
+                self._will = None
+                sock.close()
+                raise DistNetworkError(
+                    f"TCPStore: lost the connection to the server at {self.name}: {error}"
+                ) from error
+            self._will = sock
 
     def request(self, seconds: float, kind: Op, *fields: bytes) -> tuple[int, Sequence[bytes]]:
         """Send a request, and return its answer; raise DistNetworkError where none comes in time."""
@@ -176,15 +189,11 @@ class Client:
 
     def _connection(self, seconds: float) -> socket.socket:
         with self._lock:
-            if self._pid != os.getpid():  # a forked child: the parent goes on with these connections
-                for sock in self._idle:
-                    sock.close()
-                self._idle, self._pid = [], os.getpid()
             while self._idle:
                 sock = self._idle.pop()
-                if not select.select([sock], [], [], 0)[0]:
+                if not has_ended(sock):
                     return sock
-                sock.close()  # what can be read without a request is the end
+                sock.close()
         return self._connect(max(seconds, 1.0))
 
     @staticmethod
@@ -197,6 +206,27 @@ class Client:
                 raise ConnectionResetError("it closed the connection; its process has probably ended")
             data += part
         return bytes(data)
+
+
+def has_ended(sock: socket.socket) -> bool:
+    """Return whether an idle connection has ended: what can be read without a request is the end."""
+    return bool(select.select([sock], [], [], 0)[0])
+
+
+CLIENTS: Final[weakref.WeakSet[Client]] = weakref.WeakSet()
+
+
+def forget_all() -> None:
+    """Leave all connections to the parent, in a forked child."""
+    for client in [*CLIENTS]:
+        client.forked()
+
+
+@functools.cache
+def watch_forks() -> None:
+    """See to forked children, once for all clients."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forget_all)
 
 
 def check(status: int, answer: Sequence[bytes], kind: Op, fields: Sequence[bytes]) -> None:
@@ -409,8 +439,8 @@ class TCPStore(Store):
 
     def leave_behind(self, values: Mapping[str, str | bytes]) -> bool:
         """Let keys be set that are not there yet when this process has ended, or its connection has."""
-        fields = [field for key, value in values.items() for field in (name(key), value_bytes(value))]
-        self._client.leave_behind(seconds_of(self.timeout), *fields)
+        fields = {name(key): value_bytes(value) for key, value in values.items()}
+        self._client.leave_behind(seconds_of(self.timeout), fields)
         return True
 
     def promptly(self, seconds: float) -> AbstractContextManager[None]:

@@ -249,3 +249,47 @@ def test_pytorchs_server_and_tts_client_do_not_understand_each_other_and_say_so(
     server = reference.TCPStore("127.0.0.1", 0, 1, True)
     with pytest.raises(dist.DistNetworkError, match=r"no store of tt.distributed|not a TCPStore of tt"):
         dist.TCPStore("127.0.0.1", server.port, timeout=timedelta(seconds=1))
+
+
+OWNER = """
+import os, sys, time, tt.distributed as dist
+store = dist.TCPStore("127.0.0.1", int(sys.argv[1]))
+store.leave_behind({"first": "1", "second": "earlier"})
+store.leave_behind({"second": "2"})
+store.set("ready", "1")
+if sys.argv[2] == "forks" and os.fork() == 0:
+    os.close(1)
+    time.sleep(60)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("forks", ["alone", "forks"])
+def test_what_a_process_leaves_behind_in_several_calls_appears_when_it_has_ended(server, forks):
+    command = [sys.executable, "-c", OWNER, str(server.port), forks]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        assert not server.check(["first"]) and not server.check(["second"]), "its owner lives"
+        child.kill()
+        server.wait(["first", "second"], timedelta(seconds=5))
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+    assert server.multi_get(["first", "second"]) == [b"1", b"2"]
+
+
+def test_keys_may_be_left_behind_by_several_threads_at_once(server):
+    client = dist.TCPStore("127.0.0.1", server.port, timeout=SECONDS)
+    threads = [threading.Thread(target=client.leave_behind, args=({f"left {i}": str(i)},)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    time.sleep(0.3)
+    assert server.list_keys() == [], "the client is there"
+    del client, threads, thread
+    gc.collect()
+    server.wait([f"left {i}" for i in range(4)], timedelta(seconds=5))
