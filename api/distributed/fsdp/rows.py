@@ -400,7 +400,7 @@ def _reduced(name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs:
             raise _refusal(name, "which of these dimensions is divided is not known any more")
         listed = [dims] if isinstance(dims, int) else list(dims)
         if not any(dim in (0, -part.ndim) for dim in listed):
-            return _by_row(part, _plainly(func, args, kwargs))
+            return _by_row(part, _within_rows(name, func, args, kwargs, part))
     if name in ("argmax", "argmin") or (name in ("max", "min") and dims is not None):
         return _extremes(name, args, kwargs, part, dims)
     if name in _SPREADS:
@@ -428,6 +428,21 @@ def _reduced(name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs:
     if isinstance(local, bool):
         return bool(_COMBINED[name](_together(tt.tensor(local, device=part.device), part.group)))
     return _COMBINED[name](_together(local, part.group))
+
+
+def _within_rows(
+    name: str, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], part: Any
+) -> Any:
+    """Compute within each row; the quantiles of no rows are no error here, for other ranks have some."""
+    if name not in ("quantile", "nanquantile"):
+        return _plainly(func, args, kwargs)
+    q = kwargs.get("q", args[1] if len(args) > 1 else None)
+    if isinstance(q, Tensor) and q.ndim:
+        raise _refusal(name, "with several q the rows are not the first dimension of the result")
+    if part.numel():
+        return _plainly(func, args, kwargs)
+    row = tt.zeros((1, *part.shape[1:]), dtype=part.dtype, device=part.device) + _no_rows(part)
+    return _plainly(func, (row, *args[1:]), kwargs)[:0]
 
 
 def _dimensions(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -545,15 +560,19 @@ def _norm(
 ) -> Tensor:
     value = kwargs.get(_NORMS[name], args[1] if len(args) > 1 else None)
     order = _order(name, value, part.ndim if dims is None else 1 if isinstance(dims, int) else len(dims))
-    # The orders inf and -inf are not defined for no elements.
-    if part.numel() or (order > -inf and order < inf):
+    if part.numel() or 0 <= order < inf:
         local = _plainly(func, args, kwargs)
     else:
-        row = tt.zeros((1, *part.shape[1:]), dtype=part.dtype, device=part.device) + _no_rows(part)
+        neutral = _neutral(order)
+        row = tt.full((1, *part.shape[1:]), neutral, dtype=part.dtype, device=part.device) + _no_rows(part)
         local = _plainly(func, (row, *args[1:]), kwargs)
-        # The order -inf takes the smallest value, of which inf is the neutral element.
-        local = local + inf if order < 0 else local
     return _combined_norms(_together(local, part.group), order)
+
+
+def _neutral(order: float) -> float:
+    """Return the element that changes no norm of an order, for the orders that have no norm of no elements."""
+    # inf ** order is 0 for negative orders, and -inf takes the smallest absolute value.
+    return 0.0 if order > 0 else inf
 
 
 def _combined_norms(norms: Tensor, order: float) -> Tensor:
@@ -585,8 +604,7 @@ def _foreach_norm(tensors: Any, ord: Any = 2, **kwargs: Any) -> tuple[Tensor, ..
 
 
 def _filled(tensor: Any, order: float) -> Any:
-    """Return a tensor, or what has the norm of no elements where an infinite order needs one."""
-    if tensor.numel() or not hasattr(type(tensor), "to_local") or abs(order) != inf:
+    """Return a tensor, or what has the norm of no elements where the order needs one."""
+    if tensor.numel() or not hasattr(type(tensor), "to_local") or 0 <= order < inf:
         return tensor
-    value = 0.0 if order > 0 else inf
-    return tt.full((1,), value, dtype=tensor.dtype, device=tensor.device) + _no_rows(tensor)
+    return tt.full((1,), _neutral(order), dtype=tensor.dtype, device=tensor.device) + _no_rows(tensor)
