@@ -343,8 +343,9 @@ def norm(
     """
     x = converted(input, dtype)
     order = 2.0 if ord is None else ord
-    # 0 changes no norm of positive order; -inf takes the smallest absolute value.
-    x = filled("masked.norm", x, mask, inf if order == -inf else 0)
+    # 0 changes no norm of positive order, and inf none of negative order: inf ** order is 0.  Integers, which
+    # `vector_norm` refuses, have no inf.
+    x = filled("masked.norm", x, mask, inf if order < 0 and not _integral(x.dtype) else 0)
     return tt.linalg.vector_norm(x, order, _all(x, dim), keepdim, dtype=own_dtype(x))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -185,6 +186,16 @@ def spread(library):
     return library.autograd.grad((result**3).sum(), images)[0].numpy()
 
 
+def norm_of_the_others(library):
+    masked = import_module(f"{library.__name__}.masked")
+    return masked.norm(library.tensor([2.0, 4.0]), -1, mask=library.tensor([True, False])).numpy()
+
+
+def collated(library):
+    collate = import_module(f"{library.__name__}.utils.data").default_collate
+    return collate([Counter(a=1), Counter(a=2)])["a"].numpy()
+
+
 def slopes_of_images():
     images = np.sin(np.arange(16.0)).reshape(1, 2, 2, 4)
 
@@ -251,6 +262,8 @@ CASES = {
     "`logaddexp` of distant": (lambda t: derivative(t, lambda x: t.logaddexp(x, t.full_like(x, 1e3)), [0.0], 2), [0.0]),
     "`cdist`": (distances, [1 / 3, 0.0]),
     "`ctc_loss`": (alignments, [-0.25, 0.25]),
+    "`masked.norm` and": (norm_of_the_others, 2.0),
+    "`default_collate`": (collated, [1, 2]),
 }  # fmt: skip
 """The beginning of a row, with what it computes and the right result."""
 
