@@ -27,7 +27,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     Raises
     ------
     ValueRangeError
-        For another `remove`, when the returned function is called.
+        For another `remove`.
 
     Examples
     --------
@@ -35,13 +35,13 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     >>> tt.func.functionalize(lambda x: x.clone().add_(1))(tt.zeros(2))
     tensor([1., 1.])
     """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise ValueRangeError(
+            f"functionalize(): remove is 'mutations' or 'mutations_and_views', not {remove!r}"
+        )
 
     @functools.wraps(func)
     def functionalized(*args: Any, **kwargs: Any) -> Any:
-        if remove not in ("mutations", "mutations_and_views"):
-            raise ValueRangeError(
-                f"functionalize(): remove is 'mutations' or 'mutations_and_views', not {remove!r}"
-            )
         return func(*args, **kwargs)
 
     return functionalized
