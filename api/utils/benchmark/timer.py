@@ -135,7 +135,7 @@ class Timer:
             return [max(self._timer.timeit(number), 1e-9) for _ in range(count)]
 
     def timeit(self, number: int = 1000000) -> Measurement:
-        """Return the time of a number of runs; a tenth as many warm up."""
+        """Return the time of a number of runs; a hundredth as many, and at least two, warm up."""
         if not _is(int, number) or number < 1:
             raise ValueRangeError(f"timeit(): a statement runs at least once, not {number!r} times")
         self._times(max(number // 100, 2))

@@ -36,6 +36,13 @@ def test_a_number_of_runs_is_timed():
     assert found.number_per_run == 8 and found.times == [0.25] and found.median == found.mean == 0.25
 
 
+@pytest.mark.parametrize(("number", "warm_up"), [(1, 2), (8, 2), (200, 2), (1000, 10)])
+def test_a_hundredth_of_the_runs_warms_up(number, warm_up):
+    seen = []
+    Timer("seen.append(1)", globals={"seen": seen}).timeit(number)
+    assert len(seen) == number + warm_up
+
+
 def test_blocks_are_long_enough_and_go_on_for_a_time():
     seen = []
     found = timed(0.001).blocked_autorange(
