@@ -78,7 +78,7 @@ def _names(data: bytes) -> list[str]:
             texts.append(None)
         elif name == "STACK_GLOBAL":
             short, module = texts.pop(), texts.pop()
-            names.append(f"{module}.{short}")
+            names.append(builtin_name(module, short))
             texts.append(None)
         elif name == "MEMOIZE":
             memo[len(memo)] = texts[-1] if texts else None

@@ -384,6 +384,17 @@ def test_unsafe_globals_are_listed_without_running_anything(protocol, tmp_path):
         tt.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(archive_of(P2 + b"\xff.")))
 
 
+@pytest.mark.parametrize("module", ["copy_reg", "copyreg"])
+@pytest.mark.parametrize("stacked", [False, True])
+def test_names_of_python_2_are_listed_as_loading_checks_them(module, stacked):
+    short = lambda value: b"\x8c" + bytes([len(value)]) + value.encode()  # noqa: E731 - SHORT_BINUNICODE
+    name = short(module) + short("pickle") + b"\x93" if stacked else f"c{module}\npickle\n".encode()
+    data = archive_of(b"\x80\x04" + name + b".")
+    assert tt.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data)) == ["copyreg.pickle"]
+    with pytest.raises(tt.errors.UnsafeGlobalError, match=r"copyreg\.pickle"):
+        load(data)
+
+
 # --- what no list can allow --------------------------------------------------------------------------------------
 
 
