@@ -107,14 +107,21 @@ def _decorate_async_generator(make: Callable[[], Any], function: Callable[..., A
     @wraps(function)
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         generator = function(*args, **kwargs)
-        sent: Any = None
+        step = generator.asend(None)
         try:
             while True:
                 try:
-                    value = await _Awaited(make, _Step(generator.asend(sent)))
+                    value = await _Awaited(make, _Step(step))
                 except StopAsyncIteration:
                     return
-                sent = yield value
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    raise
+                except BaseException as thrown:  # exceptions thrown by the caller go to the generator
+                    step = generator.athrow(thrown)
+                else:
+                    step = generator.asend(sent)
         finally:
             await _Awaited(make, _Step(generator.aclose()))
 

@@ -107,6 +107,41 @@ def test_asynchronous_generators_run_in_the_mode_step_by_step() -> None:
     assert asyncio.run(main()) == [(False, True), (True, True)]
 
 
+def test_exceptions_thrown_into_an_asynchronous_generator_reach_it() -> None:
+    seen: list[Any] = []
+
+    @tt.no_grad()
+    async def generate() -> Any:
+        try:
+            try:
+                yield "first"
+            except KeyError as error:
+                seen.append((type(error), tt.is_grad_enabled()))
+                await asyncio.sleep(0)
+                sent = yield "caught"
+                seen.append(sent)
+                yield "last"
+        finally:
+            seen.append(("closed", tt.is_grad_enabled()))
+
+    async def main() -> None:
+        generator = generate()
+        assert await generator.__anext__() == "first"
+        assert await generator.athrow(KeyError()) == "caught"
+        assert await generator.asend("sent") == "last"
+        with pytest.raises(ValueError, match="not caught"):
+            await generator.athrow(ValueError("not caught"))
+        with pytest.raises(StopAsyncIteration):
+            await generator.__anext__()
+        other = generate()
+        await other.__anext__()
+        await other.aclose()
+        assert tt.is_grad_enabled()
+
+    asyncio.run(main())
+    assert seen == [(KeyError, False), "sent", ("closed", False), ("closed", False)]
+
+
 def test_recording_is_switched_for_blocks_and_functions() -> None:
     a = x()
     with tt.no_grad():
