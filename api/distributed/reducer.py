@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from time import monotonic, sleep
 from typing import Any, Final
@@ -14,7 +15,6 @@ from tt.distributed import collectives, ranks
 from tt.distributed.process_group import ProcessGroup
 from tt.distributed.sparse_reduction import SparseGradients
 from tt.distributed.work import Work
-from tt.utils._pytree import tree_leaves
 
 __all__ = ["BuiltinCommHookType", "GradBucket", "Reducer"]
 
@@ -498,14 +498,29 @@ class Reducer:
         )
 
 
+def _tensors(outputs: object) -> Iterator[Tensor]:
+    """Return the tensors in outputs: in lists, tuples, dicts of any class and data classes, as PyTorch finds them."""
+    if isinstance(outputs, Tensor):
+        yield outputs
+        return
+    items: Iterable[object] = ()
+    if isinstance(outputs, list | tuple):
+        items = outputs
+    elif isinstance(outputs, dict):
+        items = outputs.values()
+    elif is_dataclass(outputs) and not isinstance(outputs, type):
+        items = [getattr(outputs, field.name) for field in fields(outputs)]
+    for item in items:
+        yield from _tensors(item)
+
+
 def _leaves(outputs: object) -> set[int]:
     """Return the ids of the leaves that outputs depend on."""
     # A stack instead of recursion: graphs are deeper than Python's limit.
-    stack = [
-        leaf.grad_fn for leaf in tree_leaves(outputs) if isinstance(leaf, Tensor) and leaf.grad_fn is not None
-    ]
+    tensors = list(_tensors(outputs))
+    stack = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
     # An output may be a parameter itself, which no node leads to.
-    leaves = {id(leaf) for leaf in tree_leaves(outputs) if isinstance(leaf, Tensor) and leaf.grad_fn is None}
+    leaves = {id(tensor) for tensor in tensors if tensor.grad_fn is None}
     seen = set(stack)
     while stack:
         node = stack.pop()

@@ -16,7 +16,9 @@ from tt.distributed.process_group import ProcessGroup
 from tt.distributed.reducer import BuiltinCommHookType, Reducer
 from tt.library import warn_user
 from tt.nn.modules.module import Module
+from tt.nn.utils.rnn import PackedSequence
 from tt.types import Device
+from tt.utils.data.collate import rebuild_mapping
 
 if TYPE_CHECKING:
     from tt.distributed.device_mesh import DeviceMesh
@@ -431,6 +433,13 @@ def _portions(tensors: list[Tensor]) -> Generator[list[Tensor]]:
 
 
 def _moved(value: object, device: Device) -> Any:
-    from tt.utils._pytree import tree_map
-
-    return tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, Tensor) else leaf, value)
+    """Return arguments with their tensors on a device, those in lists, tuples and dicts, too."""
+    # A packed sequence is a tuple whose batch sizes stay on the CPU.
+    if isinstance(value, Tensor | PackedSequence):
+        return value.to(device)
+    if isinstance(value, dict):
+        return rebuild_mapping(value, {key: _moved(item, device) for key, item in value.items()})
+    if not isinstance(value, list | tuple):
+        return value
+    items = [_moved(item, device) for item in value]
+    return items if isinstance(value, list) else getattr(type(value), "_make", tuple)(items)

@@ -9,6 +9,7 @@ import tt
 from tt.errors import AssertedError, ValueRangeError
 from tt.library import warn_user
 from tt.types import Device
+from tt.utils.data.collate import rebuild_mapping
 
 __all__ = ["gather", "is_namedtuple", "scatter", "scatter_kwargs"]
 
@@ -90,7 +91,9 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
         return rows if isinstance(inputs, tuple) else [list(row) for row in rows]
     if isinstance(inputs, dict) and inputs:
         pieces = [scatter(value, target_gpus, dim) for value in inputs.values()]
-        return [type(inputs)(zip(inputs, row, strict=True)) for row in zip(*pieces, strict=False)]
+        return [
+            rebuild_mapping(inputs, dict(zip(inputs, row, strict=True))) for row in zip(*pieces, strict=False)
+        ]
     return [inputs for _ in range(count)]
 
 
@@ -159,9 +162,8 @@ def gather(outputs: Any, target_device: int | str | tt.device, dim: int = 0) -> 
     if isinstance(first, dict):
         if any(len(output) != len(first) for output in outputs):
             raise ValueRangeError("gather(): all dicts must have the same number of keys")
-        return type(first)(
-            (key, gather([output[key] for output in outputs], target_device, dim)) for key in first
-        )
+        joined = {key: gather([output[key] for output in outputs], target_device, dim) for key in first}
+        return rebuild_mapping(first, joined)
     if not isinstance(first, (tuple, list)):
         raise tt.errors.ArgumentError(
             "gather", f"outputs are tensors, or tuples, lists and dicts of them, not {type(first).__name__}"

@@ -29,7 +29,9 @@ def rebuild_mapping(like: Any, items: dict[Any, Any]) -> Any:
         if isinstance(like, MutableMapping):
             # A copy: the class may hold more than its items.
             new = copy(like)
-            new.update(items)
+            # Not `update`: that of a Counter adds to the values that are there.
+            for key, value in items.items():
+                new[key] = value
             return new
         return type(like)(items)
     except TypeError:

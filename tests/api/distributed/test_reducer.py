@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -106,6 +109,37 @@ def test_gradients_that_no_pass_adds_up_stay_with_their_rank_as_before_the_avera
         return left.grad.item()
 
     assert run(train, 2, backend=engine) == [0.0, 1.0]
+
+
+@dataclass
+class Output:
+    value: object
+
+
+class Outputs(dict):
+    def __init__(self, name, **items):
+        super().__init__(items)
+
+
+@pytest.mark.parametrize(
+    "wrapped", [Output, lambda x: Outputs("name", x=[x]), lambda x: defaultdict(list, x=Output(x))]
+)
+def test_outputs_are_found_in_dicts_of_any_class_and_in_data_classes(wrapped):
+    class Wrapped(Heads):
+        def forward(self, x, left):
+            return wrapped(super().forward(x, left))
+
+    def train():
+        model = DistributedDataParallel(Wrapped(), find_unused_parameters=True)
+        output = model(tt.ones(1, 1) + dist.get_rank(), True)
+        while not isinstance(output, tt.Tensor):
+            output = (
+                output.value if isinstance(output, Output) else output["x"] if "x" in output else output[0]
+            )
+        output.sum().backward()
+        return model.module.left.weight.grad.item(), model.module.right.weight.grad
+
+    assert run(train, 2) == [(1.5, None)] * 2
 
 
 class NoGradient(tt.autograd.Function):

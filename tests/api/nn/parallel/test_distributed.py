@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import pickle
+from collections import defaultdict, namedtuple
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tests.api.distributed.programs import run
 from tt import nn
 from tt.distributed.algorithms.ddp_comm_hooks import default_hooks
 from tt.nn.parallel import DistributedDataParallel
+from tt.nn.parallel.distributed import _moved
 
 BATCH, STEPS = 12, 4
 
@@ -430,3 +432,19 @@ def test_a_backward_after_one_that_failed_is_averaged_as_if_it_were_the_first(en
         for some, others in zip(ours, theirs, strict=True):
             for gradient, other in zip(some, others, strict=True):
                 np.testing.assert_allclose(gradient, other, rtol=1e-12)
+
+
+def test_arguments_are_moved_in_containers_of_any_class():
+    class Named(dict):
+        name = "batch"
+
+    pair = namedtuple("Pair", "left right")
+    x = tt.ones(2)
+    packed = nn.utils.rnn.pack_sequence([x, x[:1]])
+    moved = _moved((Named(x=x), defaultdict(list, x=[x, 1]), pair(x, "text"), packed), "meta")
+    assert [type(each) for each in moved] == [Named, defaultdict, pair, nn.utils.rnn.PackedSequence]
+    named, default, both, sequence = moved
+    for tensor in (named["x"], default["x"][0], both.left, sequence.data):
+        assert tensor.device.type == "meta" and x.device.type == "cpu"
+    assert default["x"][1] == 1 and default["new"] == [] and both.right == "text"
+    assert sequence.batch_sizes.tolist() == [2, 1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
 
 import pytest
 
@@ -33,6 +33,26 @@ def test_tensors_are_divided():
         joined = gather([OrderedDict(a=part["x"], b=[part["x"].sum()]) for part in parts], "meta")
     assert joined["a"].shape == (3, 2) and joined["b"][0].shape == (2,)
     assert gather([Pair(p["x"], None) for p in parts], "meta", dim=0).left.shape == (3, 2)
+
+
+def test_dicts_of_any_class_stay_what_they_are():
+    class Named(dict):
+        def __init__(self, name):
+            self.name = name
+
+    named = Named("batch")
+    named["x"] = X
+    for batch in (named, defaultdict(list, x=X)):
+        parts = scatter(batch, ["meta", "meta"])
+        joined = gather(parts, "meta")
+        for part in (*parts, joined):
+            assert (
+                type(part) is type(batch) and vars(part) == vars(batch)
+                if batch is named
+                else part["new"] == []
+            )
+        assert [tuple(part["x"].shape) for part in parts] == [(2, 2), (1, 2)] and joined["x"].shape == (3, 2)
+        assert batch["x"] is X
 
 
 @pytest.mark.parametrize("devices", [["cpu"], [tt.device("cpu")] * 2, [-1], []])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, UserDict, defaultdict, namedtuple
+from collections import Counter, OrderedDict, UserDict, defaultdict, namedtuple
 from types import MappingProxyType
 
 import numpy as np
@@ -12,6 +12,7 @@ import tt
 from tt.utils.data import DataLoader, TensorDataset, default_collate, default_convert
 from tt.utils.data._utils.collate import collate as path_of_torch
 from tt.utils.data.collate import collate, default_collate_fn_map
+from tt.utils.data.pin_memory import pin_memory
 
 Point = namedtuple("Point", ["x", "y"])
 
@@ -161,3 +162,13 @@ def test_texts_and_numbers_are_not_converted():
     assert default_convert(3) == 3
     assert default_convert(np.array(["a"])).tolist() == ["a"]
     assert default_convert(np.float32(2)).dtype is tt.float32
+
+
+def test_counts_are_those_of_the_batch():
+    # A Counter that is updated adds to the counts of the first element that are in it.
+    batch = default_collate([Counter(a=1, b=2), Counter(a=3, b=4)])
+    assert type(batch) is Counter and {key: value.tolist() for key, value in batch.items()} == {
+        "a": [1, 3],
+        "b": [2, 4],
+    }
+    assert default_convert(Counter(a=2)) == pin_memory(Counter(a=2)) == Counter(a=2)
