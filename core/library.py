@@ -42,6 +42,7 @@ __all__ = attach(
         "tt.core.hooks": "Manifest hookimpl",
         "tt.core.layers.composed_backend": "ComposedBackend",
         "tt.core.layers.fake": "FakeMode",
+        "tt.core.layers.pytree": "children_of tree_flatten tree_unflatten",
         "tt.core.layers.tt_dispatch": "TTDispatchMode",
         "tt.core.meta": "MetaHandle run_rule",
         "tt.core.methods.as_subclass": "as_kind",

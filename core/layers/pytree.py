@@ -43,7 +43,8 @@ class TreeSpec:
     _children: tuple[TreeSpec, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_children", tuple(self._children))  # a caller's list may change
+        if type(self._children) is not tuple:
+            object.__setattr__(self, "_children", tuple(self._children))  # a caller's list may change
 
     def __hash__(self) -> int:  # the keys of a dict are a list
         return hash((self.type, self._children))
@@ -145,6 +146,7 @@ class TreeSpec:
 
 
 _LEAF = TreeSpec(None, None, ())
+_END = object()
 _DICTS = (dict, OrderedDict, defaultdict)
 
 
@@ -204,7 +206,7 @@ def register_pytree_node(
     -2
     """
     # A second registration would change how trees that exist already are rebuilt.
-    if cls in _REGISTERED or cls in (list, tuple, dict):
+    if cls in _REGISTERED or cls in (list, tuple, deque, *_DICTS):
         raise ValueRangeError(f"{cls.__name__} is a container of trees already")
     if (to_dumpable_context is None) is not (from_dumpable_context is None):
         raise ValueRangeError(
@@ -219,26 +221,31 @@ def register_pytree_node(
 def children_of(tree: Any) -> tuple[Any, list[Any]] | None:
     """Return the context and the items of a container; None for a leaf."""
     kind = type(tree)
-    # Registered classes first: a registered subclass of dict has functions of its own.
+    # The classes that most nodes have first.
+    if kind is tuple or kind is list:
+        return None, list(tree)
     if kind in _REGISTERED:
         items, context = _REGISTERED[kind][0](tree)
         return context, list(items)
-    if isinstance(tree, dict):
+    # No subclasses, as in PyTorch: what their constructors take is not known.
+    if kind in _DICTS:
         keys = list(tree)
-        return (keys, tree.default_factory) if isinstance(tree, defaultdict) else keys, list(tree.values())
-    # A named tuple has `_make`; other subclasses of tuple are leaves, since their constructors are unknown.
-    if kind in (list, tuple) or (isinstance(tree, tuple) and hasattr(kind, "_make")):
+        return (keys, tree.default_factory) if kind is defaultdict else keys, list(tree.values())
+    # A named tuple has `_make`.
+    if isinstance(tree, tuple) and hasattr(kind, "_make"):
         return None, list(tree)
     return (tree.maxlen, list(tree)) if kind is deque else None
 
 
 def _make(kind: Any, context: Any, items: list[Any]) -> Any:
+    if kind is list:
+        return items
     if kind in _REGISTERED:
         return _REGISTERED[kind][1](items, context)
-    if issubclass(kind, defaultdict):
+    if kind is defaultdict:
         # Keys and values are zipped in the order of the structure, which is the order of the leaves.
         return kind(context[1], zip(context[0], items, strict=True))
-    if issubclass(kind, dict):
+    if kind in _DICTS:
         return kind(zip(context, items, strict=True))
     return deque(items, context) if kind is deque else getattr(kind, "_make", kind)(items)
 
@@ -249,7 +256,8 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     Parameters
     ----------
     tree : object
-        Lists, tuples, dicts, deques and registered classes, in each other; everything else is a leaf.
+        Lists, tuples, named tuples, dicts, ordered and default ones, deques and registered classes, in each other;
+        everything else is a leaf, instances of their subclasses, too.
     is_leaf : callable, optional
         Says of a container whether it is a leaf, too.
 
@@ -260,18 +268,18 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     >>> leaves, tree_unflatten([x * 10 for x in leaves], spec)
     ([1, 2, 3], {'a': [10, 20], 'b': 30})
     """
-    # `is_leaf` is asked before the containers, so that it can keep a list whole.
-    node = None if is_leaf is not None and is_leaf(tree) else children_of(tree)
-    if node is None:
-        return [tree], _LEAF
-    context, items = node
     leaves: list[Any] = []
-    children = []
-    for item in items:
-        below, spec = tree_flatten(item, is_leaf)
-        leaves += below
-        children.append(spec)
-    return leaves, TreeSpec(type(tree), context, tuple(children))
+
+    def structure(tree: Any) -> TreeSpec:
+        # `is_leaf` is asked before the containers, so that it can keep a list whole.
+        node = None if is_leaf is not None and is_leaf(tree) else children_of(tree)
+        if node is None:
+            leaves.append(tree)
+            return _LEAF
+        context, items = node
+        return TreeSpec(type(tree), context, tuple([structure(item) for item in items]))
+
+    return leaves, structure(tree)
 
 
 def tree_unflatten(leaves: list[Any], treespec: TreeSpec) -> Any:
@@ -283,10 +291,6 @@ def tree_unflatten(leaves: list[Any], treespec: TreeSpec) -> Any:
         When there are not as many leaves as the structure has.
     """
     leaves = list(leaves)
-    if len(leaves) != treespec.num_leaves:
-        raise ValueRangeError(
-            f"tree_unflatten(): the structure has {treespec.num_leaves} leaves, and {len(leaves)} were given"
-        )
     rest = iter(leaves)
 
     def build(spec: TreeSpec) -> Any:
@@ -294,7 +298,17 @@ def tree_unflatten(leaves: list[Any], treespec: TreeSpec) -> Any:
             return next(rest)
         return _make(spec.type, spec.context, [build(child) for child in spec._children])
 
-    return build(treespec)
+    try:
+        tree = build(treespec)
+    except StopIteration:
+        complete = False
+    else:
+        complete = next(rest, _END) is _END
+    if not complete:
+        raise ValueRangeError(
+            f"tree_unflatten(): the structure has {treespec.num_leaves} leaves, and {len(leaves)} were given"
+        )
+    return tree
 
 
 def tree_map(

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.library import Tensor, TensorBase, alias, begin_epoch, errors
+from tt.core.library import Tensor, TensorBase, alias, begin_epoch, errors, tree_flatten, tree_unflatten
 from tt.plugins.autograd.record.graph import STATE, AccumulateGrad
 from tt.plugins.autograd.transforms.levels import (
     BIT,
@@ -33,7 +33,6 @@ from tt.plugins.autograd.transforms.levels import (
     is_captured,
     is_outermost,
 )
-from tt.plugins.autograd.transforms.trees import flatten, unflatten
 
 __all__ = ["Arguments", "refuse_captured", "refuse_captured_at"]
 
@@ -72,9 +71,9 @@ class Arguments:
 
     def take(self, tree: Any) -> Any:
         """Return an argument, or a tree of them, as the function gets it, while that runs."""
-        leaves, shape = flatten(tree)
-        return unflatten(
-            shape, [self._take(leaf) if isinstance(leaf, TensorBase) else leaf for leaf in leaves]
+        leaves, shape = tree_flatten(tree)
+        return tree_unflatten(
+            [self._take(leaf) if isinstance(leaf, TensorBase) else leaf for leaf in leaves], shape
         )
 
     def take_named(self, trees: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +102,7 @@ class Arguments:
         if not written:
             return
         # Leaves tell the histories apart: one that ends in variables only is gone with the transform.
-        ends = {bare._record.node for leaf in flatten(variables)[0] for bare in _bare(leaf)}
+        ends = {bare._record.node for leaf in tree_flatten(variables)[0] for bare in _bare(leaf)}
         for tensor, new in written:
             if not _ends(new._record.node) <= ends:
                 tensor._record = new._record

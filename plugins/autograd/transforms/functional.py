@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from tt.core.library import Tensor, TensorBase, default_states, errors, ops, set_default_states
+from tt.core.library import (
+    Tensor,
+    TensorBase,
+    default_states,
+    errors,
+    ops,
+    set_default_states,
+    tree_flatten,
+    tree_unflatten,
+)
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.inference import mark, outside_inference
 from tt.plugins.autograd.record.modes import recording
@@ -22,7 +31,7 @@ from tt.plugins.autograd.transforms.levels import (
     unwrap,
 )
 from tt.plugins.autograd.transforms.randomness import Randomness, check_randomness
-from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
+from tt.plugins.autograd.transforms.trees import spread_like
 from tt.plugins.autograd.transforms.unwrap import Variable, pull, variable, without_history
 
 __all__ = [
@@ -105,10 +114,10 @@ def mapped_over(
 
     @wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        values, shape = flatten(args)
+        values, shape = tree_flatten(args)
         dims = spread_like(in_dims, args, "in_dims")
         # Keyword arguments are mapped over their first dim, as PyTorch does.
-        names, named_shape = flatten(kwargs)
+        names, named_shape = tree_flatten(kwargs)
         values, dims = [*values, *names], [*dims, *(0 if isinstance(v, TensorBase) else None for v in names)]
         size = _size(values, dims)
 
@@ -118,8 +127,10 @@ def mapped_over(
                     v if d is None else batched(v, d, level) for v, d in zip(values, dims, strict=True)
                 ]
                 count = len(values) - len(names)
-                result = func(*unflatten(shape, wrapped[:count]), **unflatten(named_shape, wrapped[count:]))
-                results, result_shape = flatten(result)
+                result = func(
+                    *tree_unflatten(wrapped[:count], shape), **tree_unflatten(wrapped[count:], named_shape)
+                )
+                results, result_shape = tree_flatten(result)
                 positions = spread_like(out_dims, result, "out_dims")
                 out = [leave(r, d, level) for r, d in zip(results, positions, strict=True)]
             mark(out)
@@ -127,7 +138,7 @@ def mapped_over(
 
         if chunk_size is None or chunk_size >= size:
             out, _, result_shape = run(values, size)
-            return unflatten(result_shape, out)
+            return tree_unflatten(out, result_shape)
         start = default_states()
         parts = []
         for begin in range(0, size, chunk_size):
@@ -145,7 +156,7 @@ def mapped_over(
             column[0] if position is None else ops.cat(list(column), position)
             for position, column in zip(positions, zip(*parts, strict=True), strict=True)
         ]
-        return unflatten(result_shape, joined)
+        return tree_unflatten(joined, result_shape)
 
     return mapped
 
@@ -238,11 +249,11 @@ def grad_and_value(
     @wraps(func)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         chosen = positions_of("grad", argnums, len(args))
-        values, shape = flatten([args[n] for n in chosen])
+        values, shape = tree_flatten([args[n] for n in chosen])
         variables = [_variable(value) for value in values]
         # Under no_grad the gradient is a constant for all that is further out.
         outer = STATE.enabled() and (is_differentiating() or any(not v.bare.is_leaf for v in variables))
-        moving = dict(zip(chosen, unflatten(shape, [v.tensor for v in variables]), strict=True))
+        moving = dict(zip(chosen, tree_unflatten([v.tensor for v in variables], shape), strict=True))
         others = Arguments()
         with differentiating(), recording(True):
             new_args = [moving[n] if n in moving else others.take(value) for n, value in enumerate(args)]
@@ -250,7 +261,7 @@ def grad_and_value(
         others.settle([v.bare for v in variables])
         output, aux = result_and_aux("grad", result, has_aux)
         _check_scalar(output)
-        grads = unflatten(shape, pull(output, variables, ops.ones_like(ops.detach(output)), outer))
+        grads = tree_unflatten(pull(output, variables, ops.ones_like(ops.detach(output)), outer), shape)
         gradients = grads[0] if isinstance(argnums, int) else tuple(grads)
         bare = output if outer else without_history(output)
         return gradients, (bare, aux if outer else detached(aux)) if has_aux else bare
@@ -303,8 +314,8 @@ def result_and_aux(function: str, result: Any, has_aux: bool) -> tuple[Any, Any]
 
 def detached(aux: Any) -> Any:
     """Return what a function returns besides its result, with tensors that have no history of the transform."""
-    values, shape = flatten(aux)
-    return unflatten(shape, [without_history(v) if isinstance(v, TensorBase) else v for v in values])
+    values, shape = tree_flatten(aux)
+    return tree_unflatten([without_history(v) if isinstance(v, TensorBase) else v for v in values], shape)
 
 
 def _variable(value: Any) -> Variable:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from tt.core.library import Tensor, TensorBase, errors, ops
+from tt.core.library import Tensor, TensorBase, errors, ops, tree_flatten, tree_unflatten
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.inference import outside_inference
 from tt.plugins.autograd.record.modes import recording
@@ -22,7 +22,6 @@ from tt.plugins.autograd.transforms.levels import (
     primal_and_tangent,
 )
 from tt.plugins.autograd.transforms.randomness import check_randomness
-from tt.plugins.autograd.transforms.trees import flatten, unflatten
 from tt.plugins.autograd.transforms.unwrap import Variable, is_recorded, pull, variable, without_history
 
 __all__ = ["hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
@@ -75,7 +74,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> multiply(tt.tensor([1.0, 10.0]))
     (tensor([ 2., 40.]),)
     """
-    values, shape = flatten(primals)
+    values, shape = tree_flatten(primals)
     _expect_tensors("vjp", "the primals", values)
     outer = levels()
     variables = [variable(value, outer) for value in values]
@@ -83,14 +82,14 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     nested = STATE.enabled() and (is_differentiating() or any(not v.bare.is_leaf for v in variables))
     # As in PyTorch, `vjp` differentiates under `no_grad`, too.
     with differentiating(), recording(True):
-        result = func(*unflatten(shape, [v.tensor for v in variables]))
+        result = func(*tree_unflatten([v.tensor for v in variables], shape))
     output, aux = result_and_aux("vjp", result, has_aux)
-    outputs, output_shape = flatten(output)
+    outputs, output_shape = tree_flatten(output)
     _expect_tensors("vjp", "the results of the function", outputs)
 
     @outside_inference
     def multiply(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        flat, given_shape = flatten(cotangents)
+        flat, given_shape = tree_flatten(cotangents)
         if given_shape != output_shape:
             raise errors.GradientError(
                 "vjp: the cotangents do not have the structure of the function's result"
@@ -98,10 +97,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         create = (
             STATE.enabled() and (nested or is_differentiating()) if create_graph is None else create_graph
         )
-        return unflatten(shape, _products(outputs, variables, flat, create))
+        return tree_unflatten(_products(outputs, variables, flat, create), shape)
 
     # A history would lead to variables that the caller cannot reach, and would keep the graph alive.
-    seen = unflatten(output_shape, [o if nested else without_history(o) for o in outputs])
+    seen = tree_unflatten([o if nested else without_history(o) for o in outputs], output_shape)
     if not has_aux:
         return seen, multiply
     return seen, multiply, aux if nested else detached(aux)
@@ -149,8 +148,8 @@ def jvp(
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
         raise errors.GradientError("jvp(): primals and tangents are tuples: jvp(f, (x,), (t,))")
-    values, shape = flatten(primals)
-    directions, direction_shape = flatten(tangents)
+    values, shape = tree_flatten(primals)
+    directions, direction_shape = tree_flatten(tangents)
     if shape != direction_shape:
         raise errors.GradientError("jvp: the tangents do not have the structure of the primals")
     _expect_tensors("jvp", "the primals", values)
@@ -165,20 +164,20 @@ def jvp(
     level.given += directions
     try:
         moving = [dual(v, t, level) for v, t in zip(values, directions, strict=True)]
-        result = func(*unflatten(shape, moving))
+        result = func(*tree_unflatten(moving, shape))
         output, aux = result_and_aux("jvp", result, has_aux)
-        outputs, output_shape = flatten(output)
+        outputs, output_shape = tree_flatten(output)
         _expect_tensors("jvp", "the results of the function", outputs)
         pairs = [primal_and_tangent(o, level) for o in outputs]
         if has_aux:
-            parts, aux_shape = flatten(aux)
-            aux = unflatten(aux_shape, [primal_and_tangent(a, level)[0] for a in parts])
+            parts, aux_shape = tree_flatten(aux)
+            aux = tree_unflatten([primal_and_tangent(a, level)[0] for a in parts], aux_shape)
     finally:
         leave_dual(level)
     if strict and any(tangent is None for _, tangent in pairs):
         raise errors.GradientError("jvp: a result does not depend on the primals, and strict=True")
-    results = unflatten(output_shape, [value for value, _ in pairs])
-    moved = unflatten(output_shape, [ops.zeros_like(v) if t is None else t for v, t in pairs])
+    results = tree_unflatten([value for value, _ in pairs], output_shape)
+    moved = tree_unflatten([ops.zeros_like(v) if t is None else t for v, t in pairs], output_shape)
     return (results, moved, aux) if has_aux else (results, moved)
 
 
@@ -208,19 +207,19 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     (tensor(8.), tensor(12.), tensor(120.))
     """
     outer = levels()
-    values, shape = flatten(primals)
+    values, shape = tree_flatten(primals)
     value, multiply = vjp(func, *primals)
-    outputs, output_shape = flatten(value)
+    outputs, output_shape = tree_flatten(value)
     # The product of a cotangent with the Jacobian is linear in the cotangent, and its transpose is the derivative.
     cotangents = [variable(ops.zeros_like(ops.detach(output)), outer) for output in outputs]
     with recording(True):
-        wrapped = unflatten(output_shape, [c.tensor for c in cotangents])
-        products, _ = flatten(multiply(wrapped, create_graph=True))
+        wrapped = tree_unflatten([c.tensor for c in cotangents], output_shape)
+        products, _ = tree_flatten(multiply(wrapped, create_graph=True))
     nested = STATE.enabled() and (is_differentiating() or any(is_recorded(v, outer) for v in values))
 
     @outside_inference
     def derivative(*tangents: Any) -> Any:
-        directions, direction_shape = flatten(tangents)
+        directions, direction_shape = tree_flatten(tangents)
         if direction_shape != shape:
             raise errors.GradientError("linearize: the tangents do not have the structure of the primals")
         _expect_tensors("linearize", "the tangents", directions)
@@ -234,7 +233,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             create = STATE.enabled() and (nested or is_differentiating() or bool(direction.requires_grad))
             parts = pull(product, cotangents, direction, create)
             total = [b if a is None else ops.add(a, b) for a, b in zip(total, parts, strict=True)]
-        return unflatten(output_shape, total)
+        return tree_unflatten(total, output_shape)
 
     return value, derivative
 
@@ -352,13 +351,13 @@ def jacrev(
         output, multiply, *aux = vjp(
             _of_chosen(func, chosen, args, kwargs), *[args[n] for n in chosen], has_aux=has_aux
         )
-        outputs, shape = flatten(output)
-        inputs, input_shape = flatten(tuple(args[n] for n in chosen))
+        outputs, shape = tree_flatten(output)
+        inputs, input_shape = tree_flatten(tuple(args[n] for n in chosen))
         _expect_real("jacrev", "inputs", inputs)
         _expect_real("jacrev", "outputs", outputs)
 
         def pull_back(*cotangents: Any) -> list[Any]:
-            return flatten(multiply(unflatten(shape, list(cotangents))))[0]
+            return tree_flatten(multiply(tree_unflatten(list(cotangents), shape)))[0]
 
         if all(_is_strided(value) for value in inputs):
             rows = _in_chunks(pull_back, _basis(outputs), chunk_size)
@@ -372,9 +371,9 @@ def jacrev(
                 for row, value in zip(rows, inputs, strict=True)
             ]
             start += size
-            by_argument = unflatten(input_shape, blocks)
+            by_argument = tree_unflatten(blocks, input_shape)
             rows_of_blocks.append(by_argument[0] if isinstance(argnums, int) else by_argument)
-        jacobians = unflatten(shape, rows_of_blocks)
+        jacobians = tree_unflatten(rows_of_blocks, shape)
         return (jacobians, aux[0]) if has_aux else jacobians
 
     return jacobian
@@ -416,7 +415,7 @@ def jacfwd(
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = positions_of("jacfwd", argnums, len(args))
-        inputs, input_shape = flatten(tuple(args[n] for n in chosen))
+        inputs, input_shape = tree_flatten(tuple(args[n] for n in chosen))
         _expect_tensors("jacfwd", "the arguments", inputs)
         _expect_real("jacfwd", "inputs", inputs)
         _expect_strided("jacfwd", inputs)
@@ -429,11 +428,11 @@ def jacfwd(
             results = jvp(
                 _of_chosen(func, chosen, args, kwargs),
                 primals,
-                unflatten(input_shape, list(directions)),
+                tree_unflatten(list(directions), input_shape),
                 has_aux=has_aux,
             )
             seen["value"], seen["aux"] = results[0], results[2] if has_aux else None
-            moved, seen["shape"] = flatten(results[1])
+            moved, seen["shape"] = tree_flatten(results[1])
             _expect_real("jacfwd", "outputs", moved)
             return moved
 
@@ -447,9 +446,9 @@ def jacfwd(
                 block = ops.movedim(column[start : start + size], 0, -1)
                 blocks.append(ops.reshape(block, (*column.shape[1:], *value.shape)))
                 start += size
-            by_argument = unflatten(input_shape, blocks)
+            by_argument = tree_unflatten(blocks, input_shape)
             results.append(by_argument[0] if isinstance(argnums, int) else by_argument)
-        jacobians = unflatten(seen["shape"], results)
+        jacobians = tree_unflatten(results, seen["shape"])
         return (jacobians, seen["aux"]) if has_aux else jacobians
 
     return jacobian

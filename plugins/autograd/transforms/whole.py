@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Final
 
-from tt.core.library import Operator, Tensor, TensorBase, errors, ops
+from tt.core.library import Operator, Tensor, TensorBase, errors, ops, tree_flatten, tree_unflatten
 from tt.plugins.autograd.backward.validate_grads import fit
 from tt.plugins.autograd.custom.function import Function, run
 from tt.plugins.autograd.record.codes import FACT, RESULT
@@ -41,7 +41,6 @@ from tt.plugins.autograd.transforms.levels import (
     running,
     unwrap,
 )
-from tt.plugins.autograd.transforms.trees import flatten, unflatten
 
 __all__ = ["LINEAR_PARTS", "has_derivative", "record_whole"]
 
@@ -81,7 +80,7 @@ def record_whole(level: Level, operator: Operator, rule: GradientRule, args: tup
     args : tuple
         All arguments.
     """
-    leaves, shape = flatten(args)
+    leaves, shape = tree_flatten(args)
     tangents = _innermost_dual(leaves)
     if tangents is not None:
         return _with_tangents_inside(tangents, operator, leaves, shape)
@@ -92,7 +91,7 @@ def record_whole(level: Level, operator: Operator, rule: GradientRule, args: tup
     # `apply` hands wrapped tensors to the levels further out; without any, `run` spares that search.
     further = any(isinstance(value, TensorBase) and value._keys & BIT for value in inside)
     results = function.apply(call, *inside) if further else run(function, (call, *inside))[0]
-    return unflatten(call.results, _wrapped(results, call.result_dims, level))
+    return tree_unflatten(_wrapped(results, call.result_dims, level), call.results)
 
 
 # --- one call --------------------------------------------------------------------------------------------------
@@ -110,9 +109,9 @@ class _Call:
         The number of examples.
     dims : list
         For each leaf of the arguments its hidden dim, or None.
-    shape : tree
+    shape : TreeSpec
         That of the arguments.
-    results, result_dims : tree, list
+    results, result_dims : TreeSpec, list
         The same for what the operator returned.
     """
 
@@ -126,21 +125,21 @@ class _Call:
 
     def arguments(self, leaves: Sequence[Any], level: Level) -> tuple[Any, ...]:
         """Return the arguments of the operator, wrapped at a level."""
-        args: tuple[Any, ...] = unflatten(self.shape, _wrapped(leaves, self.dims, level))
+        args: tuple[Any, ...] = tree_unflatten(_wrapped(leaves, self.dims, level), self.shape)
         return args
 
     def spans(self) -> list[tuple[int, int]]:
         """Return for each argument where its leaves are."""
         spans, start = [], 0
-        for child in self.shape[1]:
-            stop = start + (len(child[1]) if isinstance(child, tuple) else 1)
+        for child in self.shape.children():
+            stop = start + child.num_leaves
             spans.append((start, stop))
             start = stop
         return spans
 
     def is_list(self, position: int) -> bool:
         """Return whether an argument is a list."""
-        return isinstance(self.shape[1][position], tuple)
+        return not self.shape.child(position).is_leaf()
 
     def name(self) -> str:
         """Return the name of the node, for errors."""
@@ -197,7 +196,7 @@ class _Whole(Function):
         """Run the operator; its results are flat."""
         with running(call.size) as level:
             result = call.operator.overload().dispatch(call.arguments(leaves, level))
-            values, call.results = flatten(result)
+            values, call.results = tree_flatten(result)
             opened = [_opened(value, level) for value in values]
         call.result_dims = [dim for _, dim in opened]
         buffers = [_bare(leaf)._ensure_storage() for leaf in leaves if isinstance(leaf, TensorBase)]
@@ -388,11 +387,11 @@ def _with_tangents_inside(level: DualLevel, operator: Operator, leaves: Sequence
     try:
         pairs = [_split(leaf, level) for leaf in leaves]
         wrapped = [value if tangent is None else dual(value, tangent, inner) for value, tangent in pairs]
-        results, results_shape = flatten(operator.overload().dispatch(unflatten(shape, wrapped)))
+        results, results_shape = tree_flatten(operator.overload().dispatch(tree_unflatten(wrapped, shape)))
         pairs = [primal_and_tangent(result, inner) for result in results]
     finally:
         leave_dual(inner)
-    return unflatten(results_shape, [_joined(value, tangent, level, deeper) for value, tangent in pairs])
+    return tree_unflatten([_joined(value, tangent, level, deeper) for value, tangent in pairs], results_shape)
 
 
 def _split(value: Any, level: DualLevel) -> tuple[Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from typing import NamedTuple
 
 import pytest
@@ -72,6 +72,16 @@ def test_deques_and_dicts_with_defaults_keep_what_they_are():
     assert isinstance(ordered, OrderedDict) and list(ordered.items()) == [("b", "1"), ("a", "2")]
 
 
+@pytest.mark.parametrize(
+    "cls",
+    [Counter, *(type("Own", (kind,), {}) for kind in (dict, defaultdict, OrderedDict, list, tuple, deque))],
+)
+def test_instances_of_other_classes_are_leaves_as_in_pytorch(cls):
+    tree = cls()
+    assert tree_leaves([tree, (1,)]) == [tree, 1] and tree_leaves([tree])[0] is tree
+    assert pytree.tree_map(lambda leaf: leaf, [tree])[0] is tree
+
+
 def test_registered_classes_are_containers_once():
     class Both:
         def __init__(self, a, b):
@@ -81,7 +91,7 @@ def test_registered_classes_are_containers_once():
     pytree.register_pytree_node(Both, lambda p: ([p.a, p.b], "context"), lambda items, context: Both(*items))
     assert pytree.tree_leaves(Both(1, [2])) == [1, 2]
     assert pytree.tree_map(lambda x: -x, Both(1, [2])).b == [-2]
-    for cls in (Both, dict):
+    for cls in (Both, dict, list, tuple, deque, defaultdict, OrderedDict):
         with pytest.raises(ValueError, match="container"):
             pytree.register_pytree_node(cls, list, list)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -491,3 +492,64 @@ def test_all_results_of_a_transform_have_tangents(name: str) -> None:
             result = tt.func.jacfwd(INNER[name])(x)
         assert not result.requires_grad
         np.testing.assert_allclose(result.numpy(), expected, rtol=1e-6, atol=1e-6)
+
+
+Pair = namedtuple("Pair", "left right")
+CONTAINERS = {
+    "OrderedDict": lambda x: OrderedDict(b=x, a=x * 2),
+    "defaultdict": lambda x: defaultdict(list, a=x),
+    "deque": lambda x: deque([x, x * 2], maxlen=3),
+    "named tuple": lambda x: Pair(x, [x]),
+    "results of an operator": lambda x: tt.return_types.sort((x, x * 2)),
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize("transform", ["vmap", "grad", "vjp", "jvp"])
+def test_containers_go_in_and_come_out_as_they_are(name: str, transform: str) -> None:
+    make, x = CONTAINERS[name], array(3)
+    kind, seen = type(make(x)), []
+
+    def function(tree: Any) -> Any:
+        seen.append(tree)
+        first = next(iter(tree.values())) if isinstance(tree, dict) else tree[0]
+        return (first * first).sum() if transform == "grad" else make(first * first)
+
+    result: Any
+    if transform == "vmap":
+        result = vmap(function)(make(x))
+    elif transform == "grad":
+        result = grad(function)(make(x))
+    elif transform == "vjp":
+        result = tt.func.vjp(function, make(x))[1](make(x))[0]
+    else:
+        result = tt.func.jvp(function, (make(x),), (make(x),))[1]
+    for tree in (*seen, result):
+        assert type(tree) is kind
+        assert getattr(tree, "default_factory", list) is list and getattr(tree, "maxlen", 3) == 3
+    first = next(iter(result.values())) if isinstance(result, dict) else result[0]
+    assert tuple(first.shape) == (3,)
+
+
+@pytest.mark.parametrize(
+    "tree", [Counter(a=1), type("Own", (dict,), {})(a=tt.ones(1))], ids=["Counter", "subclass"]
+)
+def test_other_containers_are_leaves_as_in_pytorch(tree: Any) -> None:
+    seen: list[Any] = []
+    vmap(lambda x, t: (seen.append(t), x)[1], in_dims=(0, None))(tt.ones(2), tree)
+    assert seen[0] is tree
+    kind = type(tree).__name__
+    for call in (
+        lambda: vmap(lambda t: tt.ones(1))(tree),
+        lambda: grad(lambda t: tt.ones(()))(tree),
+        lambda: vmap(lambda x: tree)(tt.ones(1)),
+    ):
+        with pytest.raises((TypeError, ValueError), match=kind):
+            call()
+
+
+def test_cotangents_have_the_keys_of_the_result_in_their_order() -> None:
+    _, pull = tt.func.vjp(lambda x: {"a": x, "b": 2 * x}, tt.ones(()))
+    assert pull({"a": tt.tensor(1.0), "b": tt.tensor(10.0)})[0].item() == 21
+    with pytest.raises(RuntimeError, match="structure"):
+        pull({"b": tt.tensor(10.0), "a": tt.tensor(1.0)})
