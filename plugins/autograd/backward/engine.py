@@ -45,8 +45,7 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 from tt.core.tensor.base import TensorBase
-from tt.plugins.autograd.backward import nesting
-from tt.plugins.autograd.backward import validate_grads as fitting
+from tt.plugins.autograd.backward import nesting, validate_grads
 from tt.plugins.autograd.record import saved
 from tt.plugins.autograd.record.graph import STATE, AccumulateGrad, Node
 from tt.plugins.autograd.record.refcount import ALONE, references
@@ -143,10 +142,12 @@ class Pass:
             buffers.gradients[number] = gradient
         # Only a sum that was made here may grow: the first gradient may be held elsewhere.  A recorded pass
         # needs each term as it was.
-        elif buffers.owned >> number & 1 and not self.create_graph and fitting.can_grow(held, gradient):
+        elif (
+            buffers.owned >> number & 1 and not self.create_graph and validate_grads.can_grow(held, gradient)
+        ):
             held.add_(gradient)
         else:
-            buffers.gradients[number] = fitting.add_sent(held, gradient)
+            buffers.gradients[number] = validate_grads.add_sent(held, gradient)
             buffers.owned |= 1 << number
 
     def send_none(self, node: Node) -> None:
@@ -180,12 +181,12 @@ class Pass:
                 return self.results
             # As in PyTorch: hooks of tensors change what is captured, hooks of nodes see only what runs.
             if node.extras is not None:
-                fitting.call_hooks(node, gradients)
+                validate_grads.call_hooks(node, gradients)
             if self.captures is not None and self.capture(node, gradients):
                 gradients = node = None
                 continue
             if node.extras is not None and node.extras.before:
-                fitting.call_before_hooks(node, gradients)
+                validate_grads.call_before_hooks(node, gradients)
             if isinstance(node, AccumulateGrad):
                 accumulate(node, gradients, self.create_graph)
                 gradients = node = None
@@ -213,10 +214,10 @@ class Pass:
                 continue  # it is the node that follows
             gradients: Any = buffers.gradients  # a list; None lets go of it
             del buffers
-            fitting.call_hooks(target, gradients)
+            validate_grads.call_hooks(target, gradients)
             if self.captures is None or not self.capture(target, gradients):
                 if target.extras.before:
-                    fitting.call_before_hooks(target, gradients)
+                    validate_grads.call_before_hooks(target, gradients)
                 accumulate(target, gradients, self.create_graph)
             gradients = None
 
@@ -251,16 +252,18 @@ class Pass:
             )
         watched = STATE.anomaly != 0
         results = (
-            fitting.apply_watched(node, gradients, required) if watched else node.apply(gradients, required)
+            validate_grads.apply_watched(node, gradients, required)
+            if watched
+            else node.apply(gradients, required)
         )
         if node.extras is not None and node.extras.after:
-            results = fitting.call_after_hooks(node, results, gradients)
+            results = validate_grads.call_after_hooks(node, results, gradients)
         # Node by node, not at the end of the pass: what is saved is most of the memory of a training step.
         if not self.keep_graph:
             node.release()
         count = len(next_nodes)
         if len(results) != count:
-            fitting.raise_count(node, len(results), count)
+            validate_grads.raise_count(node, len(results), count)
         held = None
         held_gradient = None
         held_number = 0
@@ -285,7 +288,7 @@ class Pass:
                 or gradient._spec is not spec
                 or gradient._handle.shape != shape
             ):
-                gradient = fitting.fit(gradient, shape, spec, node, position)
+                gradient = validate_grads.fit(gradient, shape, spec, node, position)
             # The last one is held back: see Note [The node that follows].
             if held is not None:
                 self.send(held, held_number, held_gradient)
@@ -316,29 +319,29 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
     elif held is None:
         # The graph holds a recorded gradient as well, and `.grad` may be changed in place.
         if create_graph:
-            node.gradient = fitting.copy(gradients[0])
+            node.gradient = validate_grads.copy(gradients[0])
         elif references(gradients) == ALONE and alone(gradients[0], node.variable):
             gradient = gradients.pop()
             if gradient._keys & STATE.bit:
-                gradient = fitting.adopt(gradient)
+                gradient = validate_grads.adopt(gradient)
             else:
                 # As `adopt` does, without a call for each parameter of each step.
                 gradient._record = None
             node.gradient = gradient
         else:
-            node.gradient = fitting.copy(fitting.adopt(gradients[0]), node.variable)
+            node.gradient = validate_grads.copy(validate_grads.adopt(gradients[0]), node.variable)
     # Not in place: the old `.grad` may be part of the graph of an earlier recorded pass.
     elif create_graph:
-        node.gradient = fitting.add(held, gradients[0])
-    elif fitting.can_grow(held, gradients[0]) or fitting.can_grow_sparse(held, gradients[0]):
+        node.gradient = validate_grads.add(held, gradients[0])
+    elif validate_grads.can_grow(held, gradients[0]) or validate_grads.can_grow_sparse(held, gradients[0]):
         held.add_(gradients[0])
     else:
-        node.gradient = fitting.add(held, gradients[0])
+        node.gradient = validate_grads.add(held, gradients[0])
     if node.extras is not None:
         if node.extras.accumulated:
-            fitting.call_accumulated_hooks(node)
+            validate_grads.call_accumulated_hooks(node)
         if node.extras.after:
-            fitting.call_after_hooks(node, (), [kept])
+            validate_grads.call_after_hooks(node, (), [kept])
 
 
 def alone(tensor: TensorBase, leaf: Any) -> bool:
@@ -357,7 +360,7 @@ def alone(tensor: TensorBase, leaf: Any) -> bool:
     # Whether each element has its own place in memory, in the order of the leaf's elements.
     spec = tensor._spec
     if spec.layout.name != "strided":
-        return fitting.owns_parts(tensor)
+        return validate_grads.owns_parts(tensor)
     if isinstance(leaf, TensorBase) and leaf._spec.backend is spec.backend:
         return bool(spec.backend.is_laid_out_as(tensor._handle, leaf._handle))
     return bool(spec.backend.is_row_major(tensor._handle))

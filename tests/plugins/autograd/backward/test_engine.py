@@ -13,16 +13,16 @@ from tests.plugins.autograd.backward.test_functional import x
 @pytest.fixture
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """One entry for each gradient that was copied because somebody else held it."""
-    from tt.plugins.autograd.backward import validate_grads as fitting
+    from tt.plugins.autograd.backward import validate_grads
 
     made: list[Any] = []
-    original = fitting.copy
+    original = validate_grads.copy
 
     def copy(gradient: Any, leaf: Any = None) -> Any:
         made.append(tuple(gradient.shape))
         return original(gradient, leaf)
 
-    monkeypatch.setattr(fitting, "copy", copy)
+    monkeypatch.setattr(validate_grads, "copy", copy)
     return made
 
 
