@@ -50,11 +50,10 @@ def asarray(
             if isinstance(obj, np.ndarray) and copy is not False and any(step < 0 for step in obj.strides):
                 obj = obj.copy()  # tensors have no negative strides
             return tt.asarray(obj, dtype=dtype, device=device, copy=copy)
-    target = obj.device if device is None else tt.device(device)
+    # A tensor has the index of the current device, which the bare type means.
+    target = obj.device if device is None else tt.empty(0, device=device).device
     kind = obj.dtype if dtype is None else dtype
-    same = kind is obj.dtype and (
-        target == obj.device or (target.index is None and target.type == obj.device.type)
-    )
+    same = kind is obj.dtype and target == obj.device
     if copy is False and not same:
         raise ValueError(
             f"a {obj.dtype} array on {obj.device} cannot become {kind} on {target} without a copy"

@@ -90,7 +90,6 @@ class LoggingTensor(tt.Tensor):
     $5 = mul($4, $0)
     $6 = mul($4, $0)
     $7 = add($5, $6)
-    $8 = clone($7)
     >>> x.grad
     LoggingTensor(tensor([2., 4.]))
     """

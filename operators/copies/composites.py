@@ -37,12 +37,12 @@ def converted(
     self: Tensor, dtype: Dtype, device: Any, copy: bool, memory_format: str | None, non_blocking: bool = False
 ) -> Tensor:
     """Return a tensor in a dtype, on a device and in a memory format; itself if it is so already."""
-    if device.type == self.device.type:
+    if device is not self.device and device.type == self.device.type:
         backend = self._spec.backend
-        if device.index is None:
+        if backend.device_type == device.type:
+            device = backend.place(device)  # the bare type means the current device
+        elif device.index is None:  # a fake tensor, whose device may be absent
             device = self.device
-        elif backend.device_type == device.type:  # not of a fake tensor, whose device may be absent
-            device = backend.place(device)
     same = dtype is self.dtype and device is self.device and not copy
     if same and _is_laid_out(self, memory_format):
         return self

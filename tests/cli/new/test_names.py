@@ -35,7 +35,7 @@ def test_a_device_that_cannot_be_is_refused(name, reason):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("twice", "has a namespace: twice::twice"), ("tt::twice", "choose another one"),
+        ("twice", "has a namespace, as in acme::twice"), ("tt::twice", "choose another one"),
         ("exp::twice", "is an operator"), ("acme::Twice", "small letters"),
     ],
 )  # fmt: skip

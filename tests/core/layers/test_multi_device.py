@@ -114,7 +114,8 @@ def test_tensors_on_two_devices_of_a_type_are_refused(x: tt.Tensor) -> None:
 def test_data_moves_when_it_is_told_to(x: tt.Tensor) -> None:
     moved = x.to("two:0")
     assert place(moved) == ("two:0", FIRST) and moved.tolist() == x.tolist()
-    assert x.to("two:1") is x and x.to("two") is x
+    assert x.to("two:1") is x
+    assert place(x.to("two")) == ("two:0", FIRST)  # without a number: the current one
     assert place(x.to("two:0", tt.int64)) == ("two:0", FIRST)
     target = tt.zeros(2, 3, device="two:0", dtype=tt.float64)
     assert target.copy_(x) is target and place(target) == ("two:0", FIRST) and target.tolist() == x.tolist()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tt
+from tt import array_api as xp
 from tt.errors import (
     DeviceError,
     DeviceMismatchError,
@@ -59,6 +60,22 @@ def test_the_current_device_belongs_to_a_thread(cuda):
     for wrong, message in (("cpu", "Expected a cuda device, but got: cpu"), (2, "there are 2 devices")):
         with pytest.raises(DeviceError, match=message):
             tt.cuda.set_device(wrong)
+
+
+def test_a_device_without_a_number_is_the_current_one_as_in_pytorch(cuda):
+    x = tt.ones(2, device="cuda:1")
+    moved = [
+        x.to("cuda"),
+        x.cuda(),
+        x.to("cuda", tt.float64),
+        xp.asarray(x, device="cuda"),
+    ]
+    assert [str(tensor.device) for tensor in moved] == ["cuda:0"] * len(moved)
+    with pytest.raises(ValueError, match="without a copy"):
+        xp.asarray(x, device="cuda", copy=False)
+    with tt.cuda.device(1):
+        assert x.to("cuda") is x and x.cuda() is x and xp.asarray(x, device="cuda", copy=False) is x
+    assert x.to("cuda:1") is x and str(x.to(tt.float64).device) == "cuda:1"
 
 
 def test_a_device_tells_of_itself(cuda):
