@@ -214,9 +214,9 @@ def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: An
 # --- dropout ---------------------------------------------------------------------------------------------------
 
 
-def _expect_probability(p: float) -> None:
+def _expect_probability(op: str, p: float) -> None:
     if not 0 <= p <= 1:
-        raise ValueRangeError(f"the dropout probability p is between 0 and 1, not {p}")
+        raise ValueRangeError(f"{op}(): the dropout probability p is between 0 and 1, not {p}")
 
 
 def _kept(self: Tensor, p: float, shape: Sequence[int]) -> Tensor:
@@ -229,7 +229,6 @@ def _kept(self: Tensor, p: float, shape: Sequence[int]) -> Tensor:
 
 
 def _drop(self: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
-    _expect_probability(p)
     if not training or p == 0 or not self.numel():
         return self
     noise = _kept(self, p, shape)
@@ -241,7 +240,6 @@ def _drop(self: Tensor, p: float, training: bool, inplace: bool, shape: Sequence
 
 def _drop_elements(self: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
     """Drop elements one by one, which has kernels of its own."""
-    _expect_probability(p)
     if inplace or not training or p == 0 or not (self.dtype.is_floating_point or self.dtype.is_complex):
         return _drop(self, p, training, inplace, shape)
     return ops.native_dropout(self, p, True)[0] if self.numel() else self
@@ -249,7 +247,7 @@ def _drop_elements(self: Tensor, p: float, training: bool, inplace: bool, shape:
 
 @composite("native_dropout")
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Any, Any]:
-    _expect_probability(p)
+    _expect_probability("native_dropout", p)
     if train is False:
         kept = ops.ones(tuple(input.shape), dtype=bool_, device=input.device)
         return ops.clone(input, memory_format="contiguous_format"), kept
@@ -265,7 +263,6 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
 
 
 def _drop_alpha(self: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
-    _expect_probability(p)
     if not training or p == 0 or not self.numel():
         return self
     noise = _kept(self, p, shape)
@@ -311,6 +308,7 @@ def _define(op: str, drop: Callable[..., Any], ranks: Sequence[int] = (), batche
     """Define an operator that drops elements or, of tensors with one of the given ranks, channels."""
 
     def dropout(self: Tensor, p: float, training: bool, inplace: bool) -> Any:
+        _expect_probability(op, p)
         if op == "feature_alpha_dropout" and not training:
             return drop(self, p, training, inplace, ())  # of any number of dimensions
         return drop(self, p, training, inplace, _channels(op, self, ranks, batched) if ranks else self.shape)
@@ -324,9 +322,6 @@ _define("dropout1d", _drop, (2, 3), 3)
 _define("dropout2d", _drop, range(2, 9), 2)
 _define("dropout3d", _drop, range(1, 9), 5)
 _define("feature_alpha_dropout", _drop_alpha, range(2, 9), 2)
-
-
-# --- slopes and samples ----------------------------------------------------------------------------------------
 
 
 # --- by the inverse of the distribution ------------------------------------------------------------------------

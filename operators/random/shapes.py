@@ -87,7 +87,7 @@ def expect_real(op: str, std: Described) -> None:
 def native_dropout(input: Described, p: float, *, op: str) -> tuple[Shape, Shape]:
     """The remaining part of a tensor, and its position."""
     if not 0 <= p <= 1:
-        raise ValueRangeError(f"the dropout probability p is between 0 and 1, not {p}")
+        raise ValueRangeError(f"{op}(): the dropout probability p is between 0 and 1, not {p}")
     return input.shape, input.shape
 
 

@@ -31,3 +31,20 @@ def test_dropout3d_drops_the_channels_of_any_rank(rank, leading):
 def test_dropout2d_warns_of_what_is_no_image(rank):
     with pytest.warns(UserWarning, match="dropout1d" if rank == 3 else "drops single elements"):
         F.dropout2d(tt.ones((2,) * rank), 0.5)
+
+
+@pytest.mark.parametrize(
+    "op", ["dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
+)
+@pytest.mark.parametrize("training", [True, False])
+def test_a_wrong_probability_is_refused_with_the_name_of_the_operator(op, training):
+    with pytest.raises(
+        ValueError, match=rf"^{op}\(\): the dropout probability p is between 0 and 1, not 1.5"
+    ):
+        getattr(tt, op)(tt.ones(2, 3), 1.5, training)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_native_dropout_refuses_a_wrong_probability_alike_on_every_device(device):
+    with pytest.raises(ValueError, match=r"^native_dropout\(\): the dropout probability"):
+        tt.native_dropout(tt.ones(2, device=device), -0.5, True)
