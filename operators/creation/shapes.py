@@ -76,8 +76,6 @@ def arange(end: Any, start: Any = 0, step: Any = 1, dtype: Any = None, *, op: st
             raise DataTypeError(f"{op}(): start, end and step are real, and {value} is complex")
         if isinstance(value, float) and not math.isfinite(value):
             raise ShapeError(f"{op}(): unsupported range: {start} -> {end} in steps of {step}")
-    if isinstance(step, float) and math.isnan(step):
-        raise ValueRangeError(f"{op}(): step must be a number, not NaN")
     if getattr(dtype, "name", str(dtype)) == "int64":
         start, end, step = int(start), int(end), int(step)  # the widest integers are counted as integers
     if not step:

@@ -179,7 +179,7 @@ def _probability_loss(
         product = ops.mul(product, _class_weights(log_probability, weight, dim))
     loss = ops.neg(ops.sum.dim(product, dim))
     if reduction == "mean":
-        return ops.div.default(ops.sum(loss), max(log_probability.numel() // max(classes, 1), 0))
+        return ops.div.default(ops.sum(loss), log_probability.numel() // max(classes, 1))
     return reduced(loss, reduction)
 
 

@@ -62,7 +62,7 @@ def fused_rule(
     grads: Any,
     first: Any,
     second: Any,
-    third: Sequence[float],
+    third: Any,
     rule: str,
     numbers: Sequence[float],
     *,

@@ -411,7 +411,7 @@ class SavedTensor:
 def raw_attribute(node: OpNode, name: str) -> SavedTensor:
     """Return the place where a node saved a tensor under a name."""
     slot = _place(node, name)
-    if node.plan.slots[slot][0] not in (1, 2, 3):
+    if node.plan.slots[slot][0] not in WITH_TENSORS:
         raise AttributeError(f"{node.name()} saved no tensor called {name!r}; read it as _saved_{name}")
     saved = SavedTensor.__new__(SavedTensor)
     saved._node, saved._place = node, slot

@@ -131,6 +131,9 @@ def compressed_to_coo(handle: CompressedHandle) -> CooHandle:
 def coo_to_blocks(handle: CooHandle, kind: type[CompressedHandle], blocksize: Sequence[int]) -> Any:
     """Return a tensor with two sparse dimensions by compressed rows or columns of blocks."""
     check_indices(handle)
+    # Elements of one place would overwrite each other.
+    if not handle.coalesced:
+        handle = coalesce(handle)
     high, wide = blocksize
     rows, columns = handle.indices
     grid = (handle.shape[0] // high, handle.shape[1] // wide)
@@ -139,12 +142,7 @@ def coo_to_blocks(handle: CooHandle, kind: type[CompressedHandle], blocksize: Se
     major, minor, width = (row, column, grid[1]) if kind.rows else (column, row, grid[0])
     keys, block = np.unique(major * width + minor, return_inverse=True)
     values = np.zeros((len(keys), high, wide, *handle.values.shape[1:]), handle.dtype)
-    # Elements of one place would overwrite each other.
-    if handle.coalesced:
-        values[block, r, c] = handle.values
-    else:
-        whole = coalesce(handle)
-        return coo_to_blocks(whole, kind, blocksize)
+    values[block, r, c] = handle.values
     major, minor = np.divmod(keys, max(width, 1))
     return kind(compress(major, grid[0 if kind.rows else 1]), minor, values, handle.shape)
 
@@ -170,24 +168,24 @@ def regrouped(handle: CsrHandle, kind: type[CompressedHandle], blocksize: Sequen
 # --- any layout to any other ---------------------------------------------------------------------------------------
 
 
-def convert(handle: Any, wanted: Conversion) -> Any:
+def convert(handle: Any, target: Conversion) -> Any:
     """Return an array or a sparse handle in another layout (or the same, with other blocks)."""
-    kind = HANDLES[wanted.layout]
+    kind = HANDLES[target.layout]
     if isinstance(handle, np.ndarray):
         if kind is CooHandle:
-            return dense_to_coo(handle, wanted.sparse_dim)
-        if wanted.blocksize is not None:
-            return dense_to_blocks(handle, kind, wanted.blocksize, wanted.dense_dim)
-        return dense_to_compressed(handle, kind, wanted.dense_dim)
-    if type(handle) is kind and (wanted.blocksize is None or wanted.blocksize == handle.blocksize):
+            return dense_to_coo(handle, target.sparse_dim)
+        if target.blocksize is not None:
+            return dense_to_blocks(handle, kind, target.blocksize, target.dense_dim)
+        return dense_to_compressed(handle, kind, target.dense_dim)
+    if type(handle) is kind and (target.blocksize is None or target.blocksize == handle.blocksize):
         return handle
     if kind is CooHandle:
         return compressed_to_coo(handle)
     if isinstance(handle, CooHandle):
-        if wanted.blocksize is not None:
-            return coo_to_blocks(handle, kind, wanted.blocksize)
+        if target.blocksize is not None:
+            return coo_to_blocks(handle, kind, target.blocksize)
         return coo_to_compressed(handle, kind)
-    return unflatten(_single(flatten(handle), kind, wanted.blocksize), handle.shape, handle.batch_ndim)
+    return unflatten(_single(flatten(handle), kind, target.blocksize), handle.shape, handle.batch_ndim)
 
 
 def _single(handle: CompressedHandle, kind: type[CompressedHandle], blocksize: tuple[int, int] | None) -> Any:
