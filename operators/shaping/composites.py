@@ -536,13 +536,13 @@ def combinations(self: Tensor, r: int, with_replacement: bool) -> Tensor:
     return ops.stack([ops.index_select(self, 0, c) for c in chosen], 1)
 
 
-def copied(found: Any) -> Any:
+def copied(views: Any) -> Any:
     """Return copies in row-major order of one view, or of several."""
-    if isinstance(found, list | tuple):
-        return [copied(view) for view in found]
-    if found.layout.name != "strided":  # other layouts have no order in memory
-        return ops.clone(found)
-    return ops.clone(found, memory_format="contiguous_format")
+    if isinstance(views, list | tuple):
+        return [copied(view) for view in views]
+    if views.layout.name != "strided":  # other layouts have no order in memory
+        return ops.clone(views)
+    return ops.clone(views, memory_format="contiguous_format")
 
 
 def _copying(name: str) -> Callable[..., Any]:

@@ -310,8 +310,6 @@ def _with_size(self: Tensor, dim: int, size: int) -> tuple[int, ...]:
     return tuple(size if d == dim else n for d, n in enumerate(self.shape))
 
 
-_count: Final = range  # which arguments below are called, too
-
 # --- bins ------------------------------------------------------------------------------------------------------
 
 
@@ -331,17 +329,17 @@ def _check_bins(op: str, dims: int, dtype: Dtype, edges: Sequence[Any]) -> None:
             raise ValueRangeError(f"{op}(): bins lie between at least two edges, got {edge.numel()}")
 
 
-def _outer_edges(op: str, points: Tensor, range: Sequence[float] | None) -> list[tuple[float, float]]:
+def _outer_edges(op: str, points: Tensor, bounds: Sequence[float] | None) -> list[tuple[float, float]]:
     """Return the range of each coordinate: the given one, or that of the points, widened if it is empty."""
     dims = points.shape[1]
     limits: list[tuple[Any, Any]]
-    if range is not None:
-        if len(range) != 2 * dims:
+    if bounds is not None:
+        if len(bounds) != 2 * dims:
             raise ShapeError(
                 f"{op}(): the range has a smallest and a largest number for each of {dims} coordinates, but it has "
-                f"{len(range)} elements"
+                f"{len(bounds)} elements"
             )
-        limits = [(float(range[2 * d]), float(range[2 * d + 1])) for d in _count(dims)]
+        limits = [(float(bounds[2 * d]), float(bounds[2 * d + 1])) for d in range(dims)]
     elif points.numel():
         least, most = (ops.unbind(f(points, 0), 0) for f in (ops.amin, ops.amax))
         limits = [(python_value(low), python_value(high)) for low, high in zip(least, most, strict=True)]
@@ -420,7 +418,7 @@ def _counts(op: str, self: Tensor, edges: Sequence[Any], weight: Tensor | None, 
     if density:
         hist = ops.div.default(hist, ops.sum(hist))
         for d, edge in enumerate(edges):
-            widths = ops.reshape(ops.diff(edge), tuple(-1 if e == d else 1 for e in _count(len(edges))))
+            widths = ops.reshape(ops.diff(edge), tuple(-1 if e == d else 1 for e in range(len(edges))))
             hist = ops.div.default(hist, widths)
     return hist
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tt.core.library import Tensor, as_tensor, errors, ops, to_dtype
 from tt.plugins.nested.copies import padded
-from tt.plugins.nested.parts import is_nested, made
+from tt.plugins.nested.parts import is_nested, jagged
 from tt.plugins.nested.raggedness import Raggedness
 
 __all__ = [
@@ -57,7 +57,7 @@ def _ragged_of(what: str, rows: Sequence[Tensor]) -> int:
 def _joined(what: str, rows: Sequence[Tensor]) -> Tensor:
     dim = _ragged_of(what, rows)
     sizes = [int(row.shape[dim - 1]) for row in rows]
-    return made(ops.cat(list(rows), dim - 1), Raggedness([0, *accumulate(sizes)]), dim)
+    return jagged(ops.cat(list(rows), dim - 1), Raggedness([0, *accumulate(sizes)]), dim)
 
 
 def nested_tensor(
@@ -178,7 +178,7 @@ def _of_dense(what: str, dense: Tensor) -> Tensor:
             f"one row, but got shape {list(dense.shape)}"
         )
     count, length = dense.shape[:2]
-    return made(ops.flatten(dense, 0, 1), Raggedness([k * length for k in range(count + 1)]))
+    return jagged(ops.flatten(dense, 0, 1), Raggedness([k * length for k in range(count + 1)]))
 
 
 def nested_tensor_from_jagged(
@@ -237,11 +237,11 @@ def nested_tensor_from_jagged(
     ):
         if value is not None and value != own:
             raise errors.ValueRangeError(f"{what}(): {name} is {value}, but the rows have {own}")
-    return made(values, rows, dim, view=True)
+    return jagged(values, rows, dim, view=True)
 
 
-def _numbers(what: str, name: str, given: Any) -> list[int]:
-    tensor = given if isinstance(given, Tensor) else as_tensor(given)
+def _numbers(what: str, name: str, value: Any) -> list[int]:
+    tensor = value if isinstance(value, Tensor) else as_tensor(value)
     if tensor.dtype.name not in ("int32", "int64"):
         raise errors.DtypeError(f"{what}(): {name} must be int64 or int32, got {tensor.dtype}")
     if tensor.ndim != 1:
@@ -302,8 +302,8 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None
     ends = [begin + extent for begin, extent in zip(begins, lengths, strict=True)]
     # Parts that leave nothing out need no lengths.
     if begins[:1] == [0] and begins[1:] == ends[:-1] and ends[-1:] == [count * size]:
-        return made(values, Raggedness([*begins, ends[-1]]), view=True)
-    return made(values, Raggedness([*begins, ends[-1]], lengths), view=True)
+        return jagged(values, Raggedness([*begins, ends[-1]]), view=True)
+    return jagged(values, Raggedness([*begins, ends[-1]], lengths), view=True)
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
@@ -340,7 +340,7 @@ def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
         )
     whole = ops.expand(mask, tuple(tensor.shape))
     counts = ops.sum.dim(whole, 1).tolist()
-    return made(ops.masked_select(tensor, whole), Raggedness([0, *accumulate(counts)]))
+    return jagged(ops.masked_select(tensor, whole), Raggedness([0, *accumulate(counts)]))
 
 
 def to_padded_tensor(input: Tensor, padding: float, output_size: Sequence[int] | None = None) -> Tensor:

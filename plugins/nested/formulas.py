@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.core.library import ops
-from tt.plugins.nested.parts import made
+from tt.plugins.nested.parts import jagged
 from tt.plugins.nested.pointwise import function_of_others
 from tt.plugins.nested.raggedness import RaggedSize
 from tt.plugins.nested.tables import functions
@@ -22,7 +22,7 @@ def _with_rows_of(shape: Sequence[int], g: Any) -> Any:
     """Return values as a jagged tensor with the rows of a shape."""
     dim = next(i for i, size in enumerate(shape) if isinstance(size, RaggedSize))
     size: Any = shape[dim]
-    return made(g, size.raggedness, dim)
+    return jagged(g, size.raggedness, dim)
 
 
 class NestedFormulas:

@@ -10,7 +10,7 @@ from tt.plugins.nested.handle import JaggedHandle
 from tt.plugins.nested.raggedness import Raggedness
 
 __all__ = [
-    "batch_of", "dim_of", "first_nested", "is_nested", "like", "made", "packed", "packed_like", "packed_values",
+    "batch_of", "dim_of", "first_nested", "is_nested", "jagged", "like", "packed", "packed_like", "packed_values",
     "ragged_dim", "refuse", "rows_of", "run", "values_of",
 ]  # fmt: skip
 
@@ -27,15 +27,15 @@ def first_nested(values: Sequence[Any]) -> Tensor:
             if any(is_nested(item) for item in value):
                 return first_nested(value)
         elif is_nested(value):
-            figures: Tensor = value
-            return figures
+            tensor: Tensor = value
+            return tensor
     raise LookupError("no jagged tensor")
 
 
 def handle(tensor: Tensor) -> JaggedHandle:
     """Return the handle of a jagged tensor."""
-    figures: JaggedHandle = handle_of(tensor)
-    return figures
+    result: JaggedHandle = handle_of(tensor)
+    return result
 
 
 def rows_of(tensor: Tensor) -> Raggedness:
@@ -63,7 +63,7 @@ def like(tensor: Tensor, values: Tensor, dim: int | None = None) -> Tensor:
     return ops.nested.with_values(tensor, values, dim)
 
 
-def made(values: Tensor, rows: Raggedness, dim: int = 1, *, view: bool = False) -> Tensor:
+def jagged(values: Tensor, rows: Raggedness, dim: int = 1, *, view: bool = False) -> Tensor:
     """Return the jagged tensor of values and rows; a view if others hold the values, too.
 
     Raises
@@ -89,7 +89,7 @@ def packed_values(tensor: Tensor) -> Tensor:
 def packed_like(tensor: Tensor, values: Tensor) -> Tensor:
     """Return a jagged tensor with rows of the lengths of another's, without gaps, and other values."""
     rows = rows_of(tensor)
-    return like(tensor, values) if rows.contiguous else made(values, rows.packed, ragged_dim(tensor))
+    return like(tensor, values) if rows.contiguous else jagged(values, rows.packed, ragged_dim(tensor))
 
 
 def packed(tensor: Tensor) -> Tensor:

@@ -34,12 +34,12 @@ def on_values(op: str) -> Callable[..., Any]:
     return function
 
 
-def _again(template: Tensor, found: Any) -> Any:
-    if isinstance(found, tuple | list):
-        kind: Any = type(found)
-        items = [like(template, item) for item in found]
+def _again(template: Tensor, result: Any) -> Any:
+    if isinstance(result, tuple | list):
+        kind: Any = type(result)
+        items = [like(template, item) for item in result]
         return kind(items)
-    return like(template, found)
+    return like(template, result)
 
 
 def elementwise(op: str) -> Callable[..., Any]:

@@ -99,11 +99,11 @@ def _by_dim(op: str) -> Callable[..., Any]:
     return function
 
 
-def _each(found: Any, wrap: Callable[[Tensor], Tensor]) -> Any:
-    if not isinstance(found, tuple | list):
-        return wrap(found)
-    kind: Any = type(found)
-    items = [wrap(item) for item in found]
+def _each(result: Any, wrap: Callable[[Tensor], Tensor]) -> Any:
+    if not isinstance(result, tuple | list):
+        return wrap(result)
+    kind: Any = type(result)
+    items = [wrap(item) for item in result]
     return kind(items)
 
 

@@ -33,9 +33,9 @@ def rows_as_list(self: Tensor) -> list[Tensor]:
     ]
 
 
-def join_rows(like_rows: Tensor, found: Sequence[Tensor]) -> Tensor:
+def join_rows(like_rows: Tensor, rows: Sequence[Tensor]) -> Tensor:
     """Return rows of the lengths of those of a jagged tensor as one."""
-    return packed_like(like_rows, ops.cat(list(found), ragged_dim(like_rows) - 1))
+    return packed_like(like_rows, ops.cat(list(rows), ragged_dim(like_rows) - 1))
 
 
 def along(op: str) -> Callable[..., Any]:
@@ -67,11 +67,11 @@ def along(op: str) -> Callable[..., Any]:
     return function
 
 
-def _wrapped(found: Any, wrap: Callable[[Tensor], Tensor]) -> Any:
-    if not isinstance(found, tuple | list):
-        return wrap(found)
-    kind: Any = type(found)
-    items = [wrap(item) for item in found]
+def _wrapped(result: Any, wrap: Callable[[Tensor], Tensor]) -> Any:
+    if not isinstance(result, tuple | list):
+        return wrap(result)
+    kind: Any = type(result)
+    items = [wrap(item) for item in result]
     return kind(items)
 
 

@@ -14,8 +14,8 @@ from tt.plugins.nested.parts import (
     batch_of,
     dim_of,
     is_nested,
+    jagged,
     like,
-    made,
     packed_values,
     ragged_dim,
     refuse,
@@ -61,7 +61,7 @@ def _some_rows(self: Tensor, numbers: Sequence[int]) -> Tensor:
     ranges = [np.arange(rows.offsets[n], rows.offsets[n] + rows.sizes[n]) for n in numbers]
     index = rows.on(np.concatenate([*ranges, np.zeros(0, np.int64)]).astype(np.int64), self.device)
     chosen = Raggedness([0, *accumulate(sizes)])
-    return made(ops.index_select(values_of(self), dim - 1, index), chosen, dim)
+    return jagged(ops.index_select(values_of(self), dim - 1, index), chosen, dim)
 
 
 def select(self: Tensor, dim: int, index: int) -> Tensor:
@@ -194,7 +194,7 @@ def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
         if any(ragged_dim(t) != where or t.ndim != first.ndim for t in tensors):
             raise errors.ShapeError("cat(): the tensors must have the same ragged dimension")
         sizes = [n for t in tensors for n in rows_of(t).sizes]
-        return made(
+        return jagged(
             ops.cat([packed_values(t) for t in tensors], where - 1),
             Raggedness([0, *accumulate(sizes)]),
             where,

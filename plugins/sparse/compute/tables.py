@@ -55,53 +55,53 @@ def arithmetic_tables(lib: ArrayLibrary) -> list[KernelTable]:
     return [*tables.tables.values(), *over_tensors(lib.device)]
 
 
-def _of_one(made: _Tables, layout: str) -> None:
+def _of_one(tables: _Tables, layout: str) -> None:
     one = (layout,)
-    made.add("sum", reduction.sum_values, ("self", "dtype"), one, "strided")
-    made.add("sparse::sum_to_dense", reduction.sum_dims, ("self", "dim", "keepdim"), one, "strided")
+    tables.add("sum", reduction.sum_values, ("self", "dtype"), one, "strided")
+    tables.add("sparse::sum_to_dense", reduction.sum_dims, ("self", "dim", "keepdim"), one, "strided")
     if layout == "sparse_coo":
-        made.add("sparse::sum_dims", reduction.sum_dims, ("self", "dim", "keepdim"), one)
+        tables.add("sparse::sum_dims", reduction.sum_dims, ("self", "dim", "keepdim"), one)
     if layout == "sparse_csr":
-        made.add("sparse::sum_dims", reduction.sum_matrix, ("self", "dim", "keepdim"), one)
-    made.add("sparse::fiber_sum", reduction.fiber_sum, ("self", "dim"), one)
-    made.add("sparse::softmax", reduction.softmax, ("self", "dim", "logarithm"), one)
-    made.add("sparse::values_at", elements.gather, ("self", "mask"), one, "strided", half="native")
-    made.add("sparse::spread", reduction.spread, ("self", "like", "dim", "keepdim"), one, half="native")
+        tables.add("sparse::sum_dims", reduction.sum_matrix, ("self", "dim", "keepdim"), one)
+    tables.add("sparse::fiber_sum", reduction.fiber_sum, ("self", "dim"), one)
+    tables.add("sparse::softmax", reduction.softmax, ("self", "dim", "logarithm"), one)
+    tables.add("sparse::values_at", elements.gather, ("self", "mask"), one, "strided", half="native")
+    tables.add("sparse::spread", reduction.spread, ("self", "like", "dim", "keepdim"), one, half="native")
 
 
-def _beside_dense(made: _Tables, layout: str) -> None:
+def _beside_dense(tables: _Tables, layout: str) -> None:
     pair = (layout, "strided")
-    made.add("sparse::values_at", elements.gather, ("self", "mask"), pair, "strided", half="native")
-    made.add("sparse::spread", reduction.spread, ("self", "like", "dim", "keepdim"), pair, half="native")
-    made.add("add", arithmetic.add_dense, ("self", "other", "alpha"), pair, "strided")
-    made.add("sub", arithmetic.sub_dense, ("self", "other", "alpha"), pair, "strided")
-    made.add("add", arithmetic.add_dense_, ("self", "other", "alpha"), pair, "strided", form="inplace")
-    made.add("sub", arithmetic.sub_dense_, ("self", "other", "alpha"), pair, "strided", form="inplace")
+    tables.add("sparse::values_at", elements.gather, ("self", "mask"), pair, "strided", half="native")
+    tables.add("sparse::spread", reduction.spread, ("self", "like", "dim", "keepdim"), pair, half="native")
+    tables.add("add", arithmetic.add_dense, ("self", "other", "alpha"), pair, "strided")
+    tables.add("sub", arithmetic.sub_dense, ("self", "other", "alpha"), pair, "strided")
+    tables.add("add", arithmetic.add_dense_, ("self", "other", "alpha"), pair, "strided", form="inplace")
+    tables.add("sub", arithmetic.sub_dense_, ("self", "other", "alpha"), pair, "strided", form="inplace")
     for op in MATRICES:
-        made.add(op, products.matmul, ("self", SECOND[op]), pair, "strided")
-    made.add("sparse::sampled_mm", sampled.sampled_mm, ("self", "mat1", "mat2"), pair)
+        tables.add(op, products.matmul, ("self", SECOND[op]), pair, "strided")
+    tables.add("sparse::sampled_mm", sampled.sampled_mm, ("self", "mat1", "mat2"), pair)
     if layout == "sparse_csr":
-        made.add("sparse::mm_reduce", sampled.mm_reduce, ("self", "mat2", "reduce"), pair, "strided")
-        made.add("sparse::mm_reduce_backward", sampled.mm_reduce_backward, ("self", "grad", "mat2", "chosen"),
+        tables.add("sparse::mm_reduce", sampled.mm_reduce, ("self", "mat2", "reduce"), pair, "strided")
+        tables.add("sparse::mm_reduce_backward", sampled.mm_reduce_backward, ("self", "grad", "mat2", "chosen"),
                  pair, "strided")  # fmt: skip
-    made.add("sparse::spsolve", solve.spsolve, ("A", "B", "left"), pair, "strided")
+    tables.add("sparse::spsolve", solve.spsolve, ("A", "B", "left"), pair, "strided")
 
 
-def _of_two(made: _Tables, layouts: tuple[str, ...], result: str) -> None:
-    made.add("add", arithmetic.add, ("self", "other", "alpha"), layouts, result)
-    made.add("sub", arithmetic.sub, ("self", "other", "alpha"), layouts, result)
+def _of_two(tables: _Tables, layouts: tuple[str, ...], result: str) -> None:
+    tables.add("add", arithmetic.add, ("self", "other", "alpha"), layouts, result)
+    tables.add("sub", arithmetic.sub, ("self", "other", "alpha"), layouts, result)
     if len(layouts) > 1:
-        made.add("mul", arithmetic.mul, ("self", "other"), layouts, result)
-        made.add("sparse::values_at", elements.gather, ("self", "mask"), layouts, "strided", half="native")
-        made.add(
+        tables.add("mul", arithmetic.mul, ("self", "other"), layouts, result)
+        tables.add("sparse::values_at", elements.gather, ("self", "mask"), layouts, "strided", half="native")
+        tables.add(
             "sparse::spread", reduction.spread, ("self", "like", "dim", "keepdim"), layouts, half="native"
         )
     else:
-        made.add("mul", arithmetic.mul_or_scale, ("self", "other"), layouts, result)
+        tables.add("mul", arithmetic.mul_or_scale, ("self", "other"), layouts, result)
     layout = products.result_layout(layouts[0], layouts[-1])
     for op in MATRICES:
         if op != "mv":
-            made.add(op, products.matmul, ("self", SECOND[op]), layouts, layout)
+            tables.add(op, products.matmul, ("self", SECOND[op]), layouts, layout)
 
 
 # --- kernels over tensors, the same for every library --------------------------------------------------------------

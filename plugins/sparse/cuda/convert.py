@@ -14,14 +14,14 @@ from tt.plugins.sparse.layouts import HANDLES, Array, CompressedHandle, CooHandl
 __all__ = ["conversion", "converted", "to_dense"]
 
 
-def conversion(lib: ArrayLibrary, handle: Array | Handle, wanted: Conversion) -> Any:
+def conversion(lib: ArrayLibrary, handle: Array | Handle, target: Conversion) -> Any:
     """Return an array or a sparse handle in another layout (or the same, with other blocks)."""
     if isinstance(handle, SparseHandle):
-        if handle.layout == wanted.layout and wanted.blocksize in (None, getattr(handle, "blocksize", None)):
+        if handle.layout == target.layout and target.blocksize in (None, getattr(handle, "blocksize", None)):
             return handle
-        return converted(lib, handle, wanted.layout, wanted.blocksize, wanted.sparse_dim)
+        return converted(lib, handle, target.layout, target.blocksize, target.sparse_dim)
     xp = lib.xp
-    sparse = handle.ndim - wanted.dense_dim if wanted.layout != "sparse_coo" else wanted.sparse_dim
+    sparse = handle.ndim - target.dense_dim if target.layout != "sparse_coo" else target.sparse_dim
     mask = handle != 0
     if sparse < handle.ndim:
         mask = mask.any(axis=tuple(range(sparse, handle.ndim)))
@@ -29,9 +29,9 @@ def conversion(lib: ArrayLibrary, handle: Array | Handle, wanted: Conversion) ->
     where = xp.stack(mask.nonzero()) if sparse else xp.zeros((0, int(mask)), xp.int64)
     values = handle[tuple(where)] if sparse else handle.reshape(1, *handle.shape)[: int(mask)]
     result = CooHandle(where, values, handle.shape, coalesced=True)
-    if wanted.layout == "sparse_coo":
+    if target.layout == "sparse_coo":
         return result
-    return converted(lib, result, wanted.layout, wanted.blocksize, None)
+    return converted(lib, result, target.layout, target.blocksize, None)
 
 
 def converted(

@@ -53,7 +53,7 @@ def _made(self: Tensor, parts: Sequence[Tensor], shape: Sequence[int], layout: s
     )
 
 
-def _back(found: Tensor, like: Tensor) -> Tensor:
+def _back(result: Tensor, like: Tensor) -> Tensor:
     """Return a tensor of coordinates in the layout of another."""
     handle = handle_of(like)
     if handle.batch_ndim:
@@ -62,11 +62,11 @@ def _back(found: Tensor, like: Tensor) -> Tensor:
             "numbers of elements\n  try: x.to_sparse(), whose layout tt.sparse_coo has no such condition"
         )
     blocks = handle.blocksize if handle.blocked else None
-    if blocks and (found.shape[0] % blocks[0] or found.shape[1] % blocks[1]):
+    if blocks and (result.shape[0] % blocks[0] or result.shape[1] % blocks[1]):
         raise errors.LayoutError(
-            f"a result of size {list(found.shape)} does not consist of blocks of {list(blocks)}\n  try: x.to_sparse()"
+            f"a result of size {list(result.shape)} does not consist of blocks of {list(blocks)}\n  try: x.to_sparse()"
         )
-    return ops.sparse.to_layout(found, handle.layout, None, blocks)
+    return ops.sparse.to_layout(result, handle.layout, None, blocks)
 
 
 def _coordinates(self: Tensor) -> Tensor:
