@@ -177,6 +177,3 @@ def unique_consecutive(self: Array, return_inverse: bool, return_counts: bool) -
         (np.cumsum(begins) - 1).reshape(self.shape) if return_inverse else nothing,
         np.diff(starts, append=flat.size) if return_counts else nothing,
     )
-
-
-# --- counts ----------------------------------------------------------------------------------------------------

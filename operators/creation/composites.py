@@ -313,6 +313,3 @@ def _scattered(blocks: Sequence[Any]) -> Any:
     )
     whole.scatter_(0, ops.add(ops.mul(row, width), column), values)
     return ops.reshape(whole, (height, width))
-
-
-# --- complex numbers -------------------------------------------------------------------------------------------

@@ -189,9 +189,6 @@ def like(make: Inputs) -> Iterator[Sample]:
 FORMATS = (("contiguous_format", (2, 3)), ("preserve_format", (2, 3)), ("channels_last", (2, 3, 4, 5)))
 
 
-# Of those methods whose names are not those of dtypes.
-
-
 @family("full_like")
 def full_like(make: Inputs) -> Iterator[Sample]:
     for sample in like(make):
@@ -213,6 +210,3 @@ def new_full(make: Inputs) -> Iterator[Sample]:
     for sample in new(make):
         number = 2 if "dtype" in sample.kwargs else make.number
         yield Sample((*sample.args, number), sample.kwargs, sample.name, sample.error)
-
-
-# --- random ----------------------------------------------------------------------------------------------------

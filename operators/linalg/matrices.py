@@ -247,8 +247,8 @@ def matrix_exp(A: Any) -> Tensor:
     if not A.numel():
         return ops.clone(A)
     matrix = widened(A)
-    # The approximation of degree 13 is exact to rounding up to this norm (Higham 2005).  Each matrix of a batch is
-    # halved as often as it needs: a small one, halved for the sake of a large one, would lose a bit by each squaring.
+    # Each matrix of a batch is halved as often as it needs: a small one, halved for the sake of a large one, would lose
+    # a bit by each squaring.
     norms = ops.amax(ops.sum.dim(ops.abs(ops.detach(matrix)), (-2,), True), (-1,), True)
     needed = ops.ceil(ops.log2(ops.div.default(norms, PADE_NORM)))
     scaled = ops.logical_and(ops.gt(norms, PADE_NORM), ops.lt(norms, inf))

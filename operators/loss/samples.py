@@ -34,7 +34,7 @@ CLASSES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 def classification(make: Inputs) -> Iterator[Sample]:
     """Yield class scores against class indices."""
     for shape, size in CLASSES:
-        for reduction in ("mean", "sum", "none"):
+        for reduction in REDUCTIONS:
             args = (make.tensor(*shape), make.indices(*size, limit=4))
             yield Sample(args, {"reduction": reduction}, f"shape {shape}, {reduction}")
     scores, target = make.tensor(3, 4), make.indices(3, limit=4)
@@ -72,13 +72,13 @@ def cross_entropy(make: Inputs) -> Iterator[Sample]:
     yield from classification(make)
     scores, target = make.tensor(3, 4), make.indices(3, limit=4)
     yield Sample((scores, target), {"label_smoothing": 0.1}, "label smoothing")
-    for reduction in ("mean", "sum", "none"):
+    for reduction in REDUCTIONS:
         args = (scores, make.tensor(3, 4, low=0, high=1))
         yield Sample(args, {"reduction": reduction}, f"probabilities, {reduction}")
     probabilities, weight = make.tensor(2, 4, 3, low=0, high=1), make.tensor(4, low=0.5, high=2)
     smooth = {"label_smoothing": 0.2}
     yield Sample((make.tensor(2, 4, 3), probabilities, weight), smooth, "probabilities, weight, smoothing")
-    for reduction in ("mean", "sum", "none"):
+    for reduction in REDUCTIONS:
         options = {"label_smoothing": 0.2, "reduction": reduction, "ignore_index": 2}
         yield Sample((scores, target, weight), options, f"weight, smoothing, ignored class, {reduction}")
     yield Sample((scores, target), {"label_smoothing": 1.5}, "error: smoothing", (ValueError, RuntimeError))
@@ -613,6 +613,3 @@ def linear_cross_entropy(make: Inputs) -> Iterator[Sample]:
     yield Sample((x, weight[0], target), name="error: weight", error=RuntimeError)
     yield Sample((x, weight, target), {"linear_bias": make.tensor(3)}, "error: bias", RuntimeError)
     yield Sample((x, weight, target), {"reduction": "max"}, "error: reduction", ValueError)
-
-
-# --- distances -------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Composites that scale tensors to a common mean, variance or length, and attention."""
+"""Composites that scale tensors to a common mean, variance or length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples of normalization and attention."""
+"""Samples of normalization."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def normalize(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 3, low=0, high=0.1),), {"eps": 1.0}, "eps")
 
 
-# --- attention -------------------------------------------------------------------------------------------------
+# --- native forms, with mean and deviation ---------------------------------------------------------------------
 
 
 @family("native_layer_norm")

@@ -26,6 +26,19 @@ PAIRS = (
 EXACT = ("neg", "abs", "sign", "floor", "ceil", "trunc", "logical_not", "relu", "clone")
 
 
+def takes_number_first(make: Inputs) -> bool:
+    """Return whether the operator's first argument is a number."""
+    return not make.definition.signature.arguments[0].type.is_tensor
+
+
+def pairs(make: Inputs, values: list[Any]) -> tuple[Any, Any]:
+    """Return each of some values with each other, as two tensors."""
+    return (
+        make.of([a for a in values for _ in values]),
+        make.of([b for _ in values for b in values]),
+    )
+
+
 # --- one argument ----------------------------------------------------------------------------------------------
 
 
@@ -83,8 +96,7 @@ def rounding(make: Inputs) -> Iterator[Sample]:
 
 def binary(make: Inputs, low: float = -5, high: float = 5, *, numbers: bool = True) -> Iterator[Sample]:
     """Equal and broadcast shapes, layouts, mixed dtypes, Python numbers, shapes that do not fit."""
-    scalar_first = not make.definition.signature.arguments[0].type.is_tensor
-    if scalar_first:
+    if takes_number_first(make):
         for shape in SHAPES:
             yield Sample((make.number, make.tensor(*shape, low=low, high=high)), name=f"number and {shape}")
         return
@@ -225,88 +237,6 @@ def bitwise(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.of(make.extremes), make.of(make.extremes[::-1])), name="extreme values")
 
 
-# --- three arguments -------------------------------------------------------------------------------------------
-
-
-@family("where")
-def where(make: Inputs) -> Iterator[Sample]:
-    for shape in SHAPES:
-        yield Sample((make.mask(*shape), make.tensor(*shape), make.tensor(*shape)), name=f"shape {shape}")
-    for a, b, c in (((2, 1), (3,), (2, 3)), ((), (2, 3), ()), ((3,), (), ()), ((2, 3), (1, 3), (2, 1))):
-        yield Sample((make.mask(*a), make.tensor(*b), make.tensor(*c)), name=f"{a}, {b}, {c}")
-    for layout in LAYOUTS:
-        yield Sample((make.mask(2, 3), make.tensor(2, 3, layout=layout), make.tensor(2, 3)), name=layout)
-    yield Sample((make.mask(2, 3), make.tensor(2, 3), make.number), name="with a number")
-    yield Sample((make.mask(2, 3), make.number, make.tensor(2, 3)), name="number first")
-    for other in make.partners():
-        yield Sample((make.mask(3), make.tensor(3), make.tensor(3, dtype=other)), name=f"with {other.name}")
-    yield Sample((make.mask(2), make.tensor(2, 3), make.tensor(3)), name="error: shapes", error=RuntimeError)
-
-
-@family("clamp")
-def clamp(make: Inputs) -> Iterator[Sample]:
-    # Bounds that an integer holds, without a sign for unsigned ones.
-    low, high = (1, 3) if make.dtype.kind in ("signed", "unsigned") else (-1.5, 2.0)
-    for shape in SHAPES:
-        yield Sample((make.tensor(*shape), low, high), name=f"shape {shape}")
-    yield Sample((make.tensor(2, 3), low), name="min only")
-    yield Sample((make.tensor(2, 3), None, high), name="max only")
-    # The upper bound wins, as in PyTorch.
-    yield Sample((make.tensor(2, 3), high, low), name="bounds exchanged")
-    yield Sample((make.tensor(2, 3), make.tensor(3, high=0), make.tensor(2, 1, low=1)), name="tensor bounds")
-    for layout in LAYOUTS:
-        yield Sample((make.tensor(2, 3, layout=layout), low, high), name=layout)
-    if make.dtype.is_floating_point:
-        yield Sample((make.of(make.extremes), low, high), name="extreme values")
-    yield Sample((make.tensor(2),), name="error: no bound", error=OPTION)
-
-
-@family("isclose")
-def isclose(make: Inputs) -> Iterator[Sample]:
-    for shape in SHAPES:
-        x = make.tensor(*shape)
-        yield Sample((x, x.clone()), name=f"equal, shape {shape}")
-        yield Sample((x, make.tensor(*shape)), name=f"different, shape {shape}")
-    yield Sample((make.tensor(2, 3), make.tensor(3)), name="broadcast")
-    if make.dtype.is_floating_point:
-        extremes = make.of(make.extremes)
-        for equal_nan in (False, True):
-            yield Sample(
-                (extremes, extremes.clone()), {"equal_nan": equal_nan}, f"extreme values, {equal_nan}"
-            )
-        yield Sample((make.of([1.0, 2.0]), make.of([1.5, 2.5])), {"rtol": 0.3, "atol": 0.0}, "tolerances")
-        yield Sample((make.of([1.0, 2.0]), make.of([1.25, 2.75])), {"rtol": 0.0, "atol": 1.0}, "absolute")
-        yield Sample((make.of([1.0]), make.of([1.0])), {"rtol": -1.0}, "error: negative tolerance", OPTION)
-
-
-@family("equal")
-def equal(make: Inputs) -> Iterator[Sample]:
-    for shape in SHAPES:
-        x = make.tensor(*shape)
-        yield Sample((x, x.clone()), name=f"equal, shape {shape}")
-    yield Sample((make.tensor(2, 3), make.tensor(3)), name="other shape")
-    yield Sample((make.of([0, 1]), make.of([1, 1])), name="other values")
-
-
-# --- values of one tensor --------------------------------------------------------------------------------------
-
-
-def takes_number_first(make: Inputs) -> bool:
-    """Return whether the operator's first argument is a number."""
-    return not make.definition.signature.arguments[0].type.is_tensor
-
-
-def pairs(make: Inputs, values: list[Any]) -> tuple[Any, Any]:
-    """Return each of some values with each other, as two tensors."""
-    return (
-        make.of([a for a in values for _ in values]),
-        make.of([b for _ in values for b in values]),
-    )
-
-
-# --- two arguments ---------------------------------------------------------------------------------------------
-
-
 @family("binary_extreme")
 def binary_extreme(make: Inputs) -> Iterator[Sample]:
     yield from binary(make)
@@ -422,6 +352,67 @@ def frexp(make: Inputs) -> Iterator[Sample]:
 
 # --- three arguments -------------------------------------------------------------------------------------------
 
+
+@family("where")
+def where(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample((make.mask(*shape), make.tensor(*shape), make.tensor(*shape)), name=f"shape {shape}")
+    for a, b, c in (((2, 1), (3,), (2, 3)), ((), (2, 3), ()), ((3,), (), ()), ((2, 3), (1, 3), (2, 1))):
+        yield Sample((make.mask(*a), make.tensor(*b), make.tensor(*c)), name=f"{a}, {b}, {c}")
+    for layout in LAYOUTS:
+        yield Sample((make.mask(2, 3), make.tensor(2, 3, layout=layout), make.tensor(2, 3)), name=layout)
+    yield Sample((make.mask(2, 3), make.tensor(2, 3), make.number), name="with a number")
+    yield Sample((make.mask(2, 3), make.number, make.tensor(2, 3)), name="number first")
+    for other in make.partners():
+        yield Sample((make.mask(3), make.tensor(3), make.tensor(3, dtype=other)), name=f"with {other.name}")
+    yield Sample((make.mask(2), make.tensor(2, 3), make.tensor(3)), name="error: shapes", error=RuntimeError)
+
+
+@family("clamp")
+def clamp(make: Inputs) -> Iterator[Sample]:
+    # Bounds that an integer holds, without a sign for unsigned ones.
+    low, high = (1, 3) if make.dtype.kind in ("signed", "unsigned") else (-1.5, 2.0)
+    for shape in SHAPES:
+        yield Sample((make.tensor(*shape), low, high), name=f"shape {shape}")
+    yield Sample((make.tensor(2, 3), low), name="min only")
+    yield Sample((make.tensor(2, 3), None, high), name="max only")
+    # The upper bound wins, as in PyTorch.
+    yield Sample((make.tensor(2, 3), high, low), name="bounds exchanged")
+    yield Sample((make.tensor(2, 3), make.tensor(3, high=0), make.tensor(2, 1, low=1)), name="tensor bounds")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), low, high), name=layout)
+    if make.dtype.is_floating_point:
+        yield Sample((make.of(make.extremes), low, high), name="extreme values")
+    yield Sample((make.tensor(2),), name="error: no bound", error=OPTION)
+
+
+@family("isclose")
+def isclose(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        x = make.tensor(*shape)
+        yield Sample((x, x.clone()), name=f"equal, shape {shape}")
+        yield Sample((x, make.tensor(*shape)), name=f"different, shape {shape}")
+    yield Sample((make.tensor(2, 3), make.tensor(3)), name="broadcast")
+    if make.dtype.is_floating_point:
+        extremes = make.of(make.extremes)
+        for equal_nan in (False, True):
+            yield Sample(
+                (extremes, extremes.clone()), {"equal_nan": equal_nan}, f"extreme values, {equal_nan}"
+            )
+        yield Sample((make.of([1.0, 2.0]), make.of([1.5, 2.5])), {"rtol": 0.3, "atol": 0.0}, "tolerances")
+        yield Sample((make.of([1.0, 2.0]), make.of([1.25, 2.75])), {"rtol": 0.0, "atol": 1.0}, "absolute")
+        yield Sample((make.of([1.0]), make.of([1.0])), {"rtol": -1.0}, "error: negative tolerance", OPTION)
+
+
+@family("equal")
+def equal(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        x = make.tensor(*shape)
+        yield Sample((x, x.clone()), name=f"equal, shape {shape}")
+    yield Sample((make.tensor(2, 3), make.tensor(3)), name="other shape")
+    yield Sample((make.of([0, 1]), make.of([1, 1])), name="other values")
+
+
 TRIPLES = (
     ((2, 3), (2, 3), (2, 3)),
     ((2, 1), (3,), (1, 3)),
@@ -469,7 +460,7 @@ def lerp(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 3), make.tensor(2), weight), name="error: shapes", error=RuntimeError)
 
 
-# --- complex numbers -------------------------------------------------------------------------------------------
+# --- special functions -----------------------------------------------------------------------------------------
 
 
 @family("unary_unit")

@@ -268,12 +268,3 @@ def mode(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(4, 3).t(), 1), name="transposed")
     yield Sample((make.tensor(2, 0), 1), name="error: empty dimension", error=IndexError)
     yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
-
-
-# --- norms -----------------------------------------------------------------------------------------------------
-
-
-# --- places ----------------------------------------------------------------------------------------------------
-
-
-# --- segments --------------------------------------------------------------------------------------------------

@@ -74,9 +74,6 @@ d.of("gather", self=gather_self)
 d.of("index_select", self=index_select_self)
 d.of("take", self=lambda g, self_shape, index: ops.put(ops.new_zeros(g, self_shape), index, g, True))
 
-# --- embeddings ------------------------------------------------------------------------------------------------
-
-
 # --- masks -----------------------------------------------------------------------------------------------------
 
 

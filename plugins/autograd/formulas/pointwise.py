@@ -83,6 +83,12 @@ d.of("expm1", self=lambda g, result: g * (conj(result) + 1))
 d.of("log", self=lambda g, self: g / conj(self))
 d.of("log1p", self=lambda g, self: g / (conj(self) + 1))
 
+
+d.of("exp2", self=lambda g, result: g * conj(result) * math.log(2))
+d.of("log2", self=lambda g, self: g / (conj(self) * math.log(2)))
+d.of("log10", self=lambda g, self: g / (conj(self) * math.log(10)))
+
+
 # --- trigonometry ----------------------------------------------------------------------------------------------
 
 d.of("sin", self=lambda g, self: g * conj(ops.cos(self)))
@@ -112,6 +118,10 @@ d.of("round", self=zero)
 # --- complex numbers -------------------------------------------------------------------------------------------
 
 d.of("conj", self=lambda g: conj(g))
+
+
+d.of("conj_physical", self=lambda g: conj(g))
+
 
 # --- choosing --------------------------------------------------------------------------------------------------
 
@@ -158,11 +168,6 @@ d.of(
     other=lambda g, condition: ops.where(condition, 0, g),
 )
 
-# --- copies ----------------------------------------------------------------------------------------------------
-
-
-# --- choosing --------------------------------------------------------------------------------------------------
-
 
 def fmax_other(g: Tensor, self: Tensor, other: Tensor) -> Tensor:
     """g where fmax took the second number: not on a tie, nor where it is NaN."""
@@ -187,6 +192,7 @@ d.of(
 # What the second number did not get, so that the two always add up to g.
 d.of("fmax", self=lambda g, self, other: g - fmax_other(g, self, other), other=fmax_other)
 d.of("fmin", self=lambda g, self, other: g - fmin_other(g, self, other), other=fmin_other)
+
 
 # --- division --------------------------------------------------------------------------------------------------
 
@@ -312,17 +318,6 @@ d.of(
 )
 
 d.of("lerp.Scalar", self=lambda g, weight: g * (1 - conj(weight)), end=lambda g, weight: g * conj(weight))
-
-# --- complex numbers -------------------------------------------------------------------------------------------
-
-d.of("conj_physical", self=lambda g: conj(g))
-
-
-# --- exponentials and logarithms -------------------------------------------------------------------------------
-
-d.of("exp2", self=lambda g, result: g * conj(result) * math.log(2))
-d.of("log2", self=lambda g, self: g / (conj(self) * math.log(2)))
-d.of("log10", self=lambda g, self: g / (conj(self) * math.log(10)))
 
 # --- trigonometric and hyperbolic functions --------------------------------------------------------------------
 

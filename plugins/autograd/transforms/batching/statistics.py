@@ -1,4 +1,4 @@
-"""Batching rules of what looks at all elements to see whether they are allowed, which examples do together."""
+"""The batching rule of quantiles."""
 
 from __future__ import annotations
 
