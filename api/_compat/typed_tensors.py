@@ -129,7 +129,10 @@ def set_default_tensor_type(t: Any, /) -> None:
     ...     tt.set_default_tensor_type("tt.FloatTensor")
     tt.float64
     """
-    warn_user("set_default_tensor_type() is deprecated: use tt.set_default_dtype and tt.set_default_device")
+    warn_user(
+        "tt.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use tt.set_default_dtype() and "
+        "tt.set_default_device() as alternatives."
+    )
     kind = t
     if isinstance(t, str):
         # Programs name the types of PyTorch in text, which importing tt under its name does not change.

@@ -76,7 +76,7 @@ def test_types_convert_and_are_named():
         lambda: tt.set_default_tensor_type("nonsense"), lambda: tt.set_default_tensor_type(tt.IntTensor),
     ],
 )  # fmt: skip
-@pytest.mark.filterwarnings("ignore:set_default_tensor_type")
+@pytest.mark.filterwarnings("ignore:tt.set_default_tensor_type")
 def test_types_refuse_what_they_cannot_hold(call):
     with pytest.raises(TypeError):
         call()
@@ -87,7 +87,7 @@ def test_a_constructor_of_the_cpu_makes_nothing_elsewhere():
         tt.FloatTensor(2, device="meta")
 
 
-@pytest.mark.filterwarnings("ignore:set_default_tensor_type")
+@pytest.mark.filterwarnings("ignore:tt.set_default_tensor_type")
 def test_the_default_type_sets_dtype_and_device():
     tt.set_default_tensor_type("torch.DoubleTensor")
     try:
@@ -373,7 +373,7 @@ def test_wrong_input_is_refused_in_words_of_tt(call, error):
     assert isinstance(caught.value, tt.errors.TTError | RuntimeError) and str(caught.value)
 
 
-@pytest.mark.filterwarnings("ignore:set_default_tensor_type")
+@pytest.mark.filterwarnings("ignore:tt.set_default_tensor_type")
 @pytest.mark.skipif(tt.cuda.is_available(), reason="there is a CUDA device")
 def test_types_of_cuda_need_a_device():
     with pytest.raises(TypeError, match=r"tt\.cuda\.FloatTensor not available"):
