@@ -563,6 +563,11 @@ def fractional(op: str, count: int) -> Callable[..., Any]:
             if not all(0 < ratio < 1 for ratio in ratios):
                 raise ValueRangeError(f"{op}(): output_ratio must lie between 0 and 1, got {output_ratio}")
             output_size = tuple(int(n * ratio) for n, ratio in zip(input.shape[-count:], ratios, strict=True))
+        for what, value in (("kernel_size", kernel_size), ("output_size", output_size)):
+            if isinstance(value, (list, tuple)) and len(value) != count:
+                raise ShapeError(
+                    f"{op}(): {what} must either be a single int or {count} of them, got {list(value)}"
+                )
         widths = each(op, kernel_size, count, "kernel_size")
         sizes = each(op, output_size, count, "output_size")
         if samples is None:

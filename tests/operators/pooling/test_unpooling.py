@@ -44,6 +44,16 @@ def test_a_ratio_is_a_number(ratio: Any) -> None:
         F.fractional_max_pool2d(tt.ones(1, 4, 4), 2, output_ratio=ratio)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "size"), [((), 3), ((2,), 3), (2, ()), (2, (3,)), (2, (3, 3, 3, 3))], ids=str
+)
+@pytest.mark.parametrize("dims", [2, 3])
+def test_lists_of_sizes_have_one_for_each_dimension(dims: int, kernel: Any, size: Any) -> None:
+    pool = getattr(F, f"fractional_max_pool{dims}d")
+    with pytest.raises(tt.errors.ShapeError, match=f"_size must either be a single int or {dims} of them"):
+        pool(tt.rand(1, *[5] * dims), kernel, output_size=size)
+
+
 def test_one_size_stands_for_all_dimensions() -> None:
     x = tt.rand(1, 1, 5, 5)
     samples = tt.rand(1, 1, 2)
