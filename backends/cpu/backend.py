@@ -123,7 +123,7 @@ def is_ambiguous(array: Array) -> bool:
 def new_like(array: Array, native_dtype: np.dtype[Any]) -> Array:
     """Return an array of any content with the strides of a row-major one, in dimensions of one element, too."""
     scale = native_dtype.itemsize
-    strides = [step // array.itemsize * scale for step in array.strides]
+    strides = [abs(step) // array.itemsize * scale for step in array.strides]  # those of a flip are negative
     return np.ndarray(array.shape, native_dtype, strides=strides)
 
 

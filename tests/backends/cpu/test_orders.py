@@ -108,6 +108,18 @@ def test_copies_keep_the_strides_of_dimensions_of_one_element(device: str, shape
         assert values == [[2.5], [2.5], [2], [2.5], [0.0], [1.0], [3.0]]
 
 
+def test_copies_of_flipped_dimensions_of_one_element_have_no_negative_strides() -> None:
+    x = tt.empty((1, 1, 2, 3), memory_format=tt.channels_last).fill_(2.5)
+    for flipped in (
+        x.flip(0),
+        x.flip((0, 1)),
+        x.flip(0).double(),
+        tt.zeros_like(x.flip(1)),
+        x.flip(0).clone(),
+    ):
+        assert min(flipped.stride()) > 0 and flipped.shape == x.shape
+
+
 def test_weights_of_one_pixel_hand_their_format_to_the_result() -> None:
     layer = tt.nn.Conv2d(4, 6, 1).to(memory_format=tt.channels_last)
     layer.weight.data = tt.randn_like(layer.weight)

@@ -66,7 +66,8 @@ static PyArrayObject *new_like(PyArrayObject *self, tt_dtype dtype)
         int d = ndim - 1;
         for (; d >= 0 && !usual && PyArray_STRIDE(self, d) == step; d--) step *= PyArray_DIM(self, d);
         if (usual || d < 0) return tt_empty(ndim, PyArray_DIMS(self), dtype);
-        for (d = 0; d < ndim; d++) strides[d] = PyArray_STRIDE(self, d) / PyArray_ITEMSIZE(self) * tt_sizes[dtype];
+        for (d = 0; d < ndim; d++) /* those of a flip are negative */
+            strides[d] = llabs(PyArray_STRIDE(self, d)) / PyArray_ITEMSIZE(self) * tt_sizes[dtype];
         descr = PyArray_DescrFromType(tt_number_of(dtype));
         return tt_new(descr, ndim, PyArray_DIMS(self), strides);
     }
