@@ -366,9 +366,11 @@ REFUSED["wrapper", "jacrev"] = (
     tt.errors.ArgumentError,
     r"Wrap\(\): is mapped by vmap but has no rule for it",
 )
-REFUSED["quantized", "jvp"] = REFUSED["quantized", "vmap with a captured tensor"] = NO_ARITHMETIC
-REFUSED["quantized", "grad under vmap"] = NO_ARITHMETIC
-REFUSED["quantized", "dual numbers"] = (tt.errors.ValueRangeError, "tt.qint8, which has no derivative")
+REFUSED["quantized", "vmap with a captured tensor"] = REFUSED["quantized", "grad under vmap"] = NO_ARITHMETIC
+REFUSED["quantized", "jvp"] = REFUSED["quantized", "dual numbers"] = (
+    tt.errors.ValueRangeError,
+    "tt.qint8, which has no derivative",
+)
 REFUSED["quantized", "jacfwd"] = REFUSED["quantized", "hessian"] = NO_TANGENTS
 REFUSED["quantized", "vmap"] = REFUSED["quantized", "vmap over it"] = (
     tt.errors.UnsupportedError,

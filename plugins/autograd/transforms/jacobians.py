@@ -154,6 +154,10 @@ def jvp(
         raise errors.GradientError("jvp: the tangents do not have the structure of the primals")
     _expect_tensors("jvp", "the primals", values)
     _expect_tensors("jvp", "the tangents", directions)
+    for what, tensors in (("primal", values), ("tangent", directions)):
+        for tensor in tensors:
+            if not STATE.floating >> tensor._spec.code & 1:
+                raise errors.ValueRangeError(f"jvp(): a {what} has {tensor.dtype}, which has no derivative")
     for value, direction in zip(values, directions, strict=True):
         if tuple(value.shape) != tuple(direction.shape):
             raise errors.GradientError(

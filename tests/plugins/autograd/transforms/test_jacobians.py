@@ -560,3 +560,15 @@ def test_second_derivatives_of_norms_at_zero_are_zero(
     assert np.isnan(theirs).any() if names[0] == "jacrev" else not theirs.any()
     true = hessian(lambda x: (x * x).sum())(tt.zeros(3, dtype=tt.float64))
     assert true.tolist() == (2 * np.eye(3)).tolist()
+
+
+@pytest.mark.parametrize("what", ["primal", "tangent"])
+@pytest.mark.parametrize("dtype", [tt.int64, tt.bool])
+def test_only_floating_and_complex_tensors_have_tangents(what, dtype):
+    x, other = tt.ones(2), tt.ones(2, dtype=dtype)
+    pair = ((other,), (other,)) if what == "primal" else ((x,), (other,))
+    with pytest.raises(ValueError, match=rf"^jvp\(\): a {what} has {dtype}"):
+        tt.func.jvp(lambda x: x * 2, *pair)
+    if what == "primal":
+        with pytest.raises(ValueError, match="has no derivative"):
+            tt.func.jacfwd(lambda x: x * 2.0)(other)
