@@ -177,6 +177,19 @@ def remainder(self: Array, other: Array | Scalar) -> Any:
 
 cpu.kernel("remainder", np.remainder, dtypes="floating")
 
+
+cpu.kernel("fmod", np.fmod, dtypes="floating")
+cpu.kernel("gcd", np.gcd, dtypes="integral")
+# A multiple that overflows can be negative; PyTorch returns its absolute value.
+cpu.kernel("lcm", lambda self, other: np.abs(np.lcm(self, other)), dtypes="integral")
+
+
+@cpu.kernel("fmod", dtypes="integral")
+def fmod(self: Array, other: Array | Scalar) -> Any:
+    refuse_zero(self, other)
+    return np.fmod(self, other)
+
+
 # --- functions of one argument ---------------------------------------------------------------------------------
 
 
@@ -256,20 +269,6 @@ cpu.kernel("fmin", np.fmin, dtypes="real")
 cpu.kernel(
     "heaviside", lambda self, values: np.where(self == 0, values, self > 0), dtypes="real", half="native"
 )
-
-# --- division --------------------------------------------------------------------------------------------------
-
-cpu.kernel("fmod", np.fmod, dtypes="floating")
-cpu.kernel("gcd", np.gcd, dtypes="integral")
-# A multiple that overflows can be negative; PyTorch returns its absolute value.
-cpu.kernel("lcm", lambda self, other: np.abs(np.lcm(self, other)), dtypes="integral")
-
-
-@cpu.kernel("fmod", dtypes="integral")
-def fmod(self: Array, other: Array | Scalar) -> Any:
-    refuse_zero(self, other)
-    return np.fmod(self, other)
-
 
 # --- bits ------------------------------------------------------------------------------------------------------
 
