@@ -62,7 +62,8 @@ def check_operator(name: str) -> tuple[str, str]:
 
     namespace, separator, short = name.partition("::")
     if not separator:
-        raise refuse(name, f"an operator of your own has a namespace: {name}::{name}, or any other")
+        namespace, _, short = name.rpartition(":")
+        raise refuse(name, f"an operator of your own has a namespace, as in {namespace or 'acme'}::{short}")
     if not namespace or not short or "::" in short:
         raise refuse(name, "an operator is named NAMESPACE::NAME, for instance acme::twice")
     check_word(namespace, "a namespace")

@@ -7,6 +7,7 @@ compiles with the C types of `packet.pxd`.
 
 from __future__ import annotations
 
+from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -235,4 +236,10 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
     known = any(n.startswith(f"{name}::") for n in list(registry.definition_table.added))
     if not namespace and (known or plugins().activate("namespace", name)):
         return Operators(registry, name)
-    raise UnknownOpError(qualified, registry.names)
+    raise UnknownOpError(qualified, partial(known_names, registry))
+
+
+def known_names(registry: Registry) -> list[str]:
+    """Return the names of all operators, and their namespaces, which may be what was misspelled."""
+    names = registry.names()
+    return [*names, *dict.fromkeys(name.partition("::")[0] for name in names if "::" in name)]

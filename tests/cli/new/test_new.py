@@ -42,7 +42,8 @@ def test_nothing_is_left_to_fill_in(run: Run, here: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["op", "twice"], "an operator of your own has a namespace: twice::twice"),
+        (["op", "half"], "an operator of your own has a namespace, as in acme::half"),
+        (["op", "mine:half"], "an operator of your own has a namespace, as in mine::half"),
         (["op", "tt::twice"], "the namespace 'tt' belongs to tt's own operators"),
         (["op", "sparse::twice"], "the plugin 'sparse' (tt-tensor 0.1.0) brings the namespace"),
         (["op", "cpu::twice"], "the plugin 'cpu' (tt-tensor 0.1.0) has the name"),

@@ -22,6 +22,17 @@ def test_an_unknown_operator_is_told_with_the_nearest():
     assert not hasattr(ops, "__no_such_protocol__")
 
 
+def test_an_unknown_namespace_is_told_with_the_nearest():
+    with tt.library.scoped():
+
+        @tt.library.custom_op("nearby::twice")
+        def twice(x: tt.Tensor) -> tt.Tensor:
+            return x + x
+
+        with pytest.raises(UnknownOpError, match="no operator is named 'nearbi'; did you mean 'nearby'"):
+            ops.nearbi  # noqa: B018
+
+
 def test_a_name_like_no_other_leads_to_the_plugins():
     with pytest.raises(
         UnknownOpError, match="no operator is named 'zzzzzz'\n  see: tt ops list; tt plugins list, if"
