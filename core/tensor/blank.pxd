@@ -16,6 +16,18 @@ cdef extern from *:
         return (size_t)(Py_SIZE(number) + 2) > 4;
     #endif
     }
+    static CYTHON_INLINE PyObject *tt_become(PyObject *object, PyTypeObject *kind) {
+        if (Py_TYPE(object) != kind) {
+            if (!PyType_IsSubtype(kind, Py_TYPE(object)) || kind->tp_basicsize != Py_TYPE(object)->tp_basicsize) {
+                PyErr_SetString(PyExc_TypeError, "become(): the class is no subclass of the same layout");
+                return NULL;
+            }
+            Py_INCREF(kind); /* an instance holds its class if that was made at run time, as all subclasses were */
+            Py_SET_TYPE(object, kind);
+        }
+        Py_RETURN_NONE;
+    }
     """
     object instance "tt_instance"(type base, object kind)
     bint is_long "tt_long_int"(object number)
+    object become "tt_become"(object value, type kind)

@@ -1,4 +1,4 @@
-"""Operations that Python cannot express for C: instances without a constructor, and the length of an integer.
+"""Operations that Python cannot express for C: instances without a constructor, their class, the length of an integer.
 
 `Tensor` has a constructor for users, and the dispatcher makes tensors without calling it.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-__all__ = ["instance", "is_long"]
+__all__ = ["become", "instance", "is_long"]
 
 Kind = TypeVar("Kind")
 
@@ -26,3 +26,8 @@ def instance(base: type[object], kind: type[Kind]) -> Kind:
 def is_long(number: int) -> bool:
     """Return whether 60 bits do not hold an integer: 64 may, which is for slower code to find out."""
     return number.bit_length() > 60
+
+
+def become(value: object, kind: type[object]) -> None:
+    """Make an object an instance of a subclass that adds no attributes; classes written in C refuse `__class__`."""
+    value.__class__ = kind

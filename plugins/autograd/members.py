@@ -242,7 +242,7 @@ def _get_grad_fn(self: Any) -> Node | None:
     if not self._keys & STATE.bit:
         return None
     record = _fresh_record(self)
-    return None if record.leaf else record.node
+    return None if record.leaf else record.node.shown()
 
 
 grad_fn = property(_get_grad_fn)

@@ -53,7 +53,8 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """
     if not tensor._keys & STATE.bit:
         raise errors.GradientError("a tensor that does not require a gradient has no place in the graph")
-    return GradientEdge(*edge(tensor))
+    node, number = edge(tensor)
+    return GradientEdge(node.shown(), number)
 
 
 def increment_version(tensor: Any) -> None:

@@ -255,10 +255,15 @@ class Node:
         """Return the name, as PyTorch gives it: MulBackward0."""
         return type(self).__name__
 
+    def shown(self) -> Node:
+        """Return the node for a program to look at: its class has its name."""
+        return self
+
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The edges as ((node, number), ...); (None, 0) where an argument needs no gradient."""
-        return tuple(zip(self.next_nodes, self.next_numbers, strict=True))
+        nodes = [None if node is None else node.shown() for node in self.next_nodes]
+        return tuple(zip(nodes, self.next_numbers, strict=True))
 
     @property
     def metadata(self) -> dict[Any, Any]:

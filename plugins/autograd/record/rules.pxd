@@ -1,6 +1,7 @@
 cimport cython
 
 from tt.core.dispatch.call.cached_call cimport BoundKernel, CachedCall, LayerRule
+from tt.core.tensor cimport blank
 from tt.core.tensor.base cimport TensorBase, wrap_handle
 from tt.plugins.autograd.record cimport codes
 from tt.plugins.autograd.record.grad_state cimport GradState

@@ -8,10 +8,12 @@ This is a hot module: plain Python that Cython compiles with the C types of `rul
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.call.cached_call import CachedCall, LayerRule
 from tt.core.library import OVERRIDDEN, Tensor, alias
+from tt.core.tensor import blank
 from tt.core.tensor.base import TensorBase, wrap_handle
 from tt.plugins.autograd.record import codes, views
 from tt.plugins.autograd.record import saved as saved_tensors
@@ -89,6 +91,14 @@ class OpNode(Node):
     def name(self) -> str:
         """Return the name that PyTorch gives such nodes."""
         return self.rule.node_name
+
+    # Only nodes that a program sees become instances of a class of their own: making them, and calling their methods,
+    # costs more than for the class written in C.
+    def shown(self) -> Node:
+        """Return the node; `type(node).__name__` is its name from now on."""
+        if type(self) is OpNode:
+            blank.become(self, node_class(self.rule.node_name))
+        return self
 
     def __getattr__(self, name: str) -> Any:
         """Return the saved value of an argument or result: `_saved_self`, `_saved_dim`, `_saved_result`."""
@@ -551,6 +561,12 @@ def node_name(op: str) -> str:
     """Return the name of an operator's nodes: "log_softmax" gives LogSoftmaxBackward0."""
     base = op.rsplit("::", 1)[-1].split(".")[0]
     return "".join(word[:1].upper() + word[1:] for word in base.split("_")) + "Backward0"
+
+
+@cache
+def node_class(name: str) -> type[OpNode]:
+    """Return the class of the nodes of a name that programs have seen."""
+    return type(name, (OpNode,), {"__slots__": (), "__module__": __name__})
 
 
 def run_below(entry: CachedCall, args: tuple[Any, ...]) -> Any:

@@ -137,7 +137,7 @@ def test_gradients_are_the_same_in_every_repetition() -> None:
         assert x.grad.tolist() == pytest.approx([4 / 3, 5 / 4])
         with tt.no_grad():
             assert not (x * y).requires_grad
-        assert type((x * y).grad_fn).__name__ == "OpNode" and (x * y).grad_fn.name() == "MulBackward0"
+        assert type((x * y).grad_fn).__name__ == (x * y).grad_fn.name() == "MulBackward0"
         kept = x * y
         x.data = tt.ones(3)
         assert (x * 2).grad_fn.next_functions[0][0].shape == (3,) and kept.shape == (2,)

@@ -29,6 +29,43 @@ def test_nodes_are_named_and_linked_as_in_torch() -> None:
     assert names(tt) == expected
 
 
+@pytest.mark.torch
+def test_the_classes_of_nodes_that_programs_see_have_their_names() -> None:
+    torch = pytest.importorskip("torch")
+
+    def names(lib: Any) -> list[str]:
+        x = lib.ones(2, 2, requires_grad=True)
+        y = (x * x).exp()
+        edge = lib.autograd.graph.get_gradient_edge(y * 2).node
+        nodes = [y.grad_fn, y.grad_fn.next_functions[0][0], edge, lib.max(x, 0).values.grad_fn]
+        leaf = nodes[1].next_functions[0][0]
+        assert all(isinstance(node, lib.autograd.graph.Node) for node in nodes)
+        assert y.grad_fn is y.grad_fn and type(edge) is type(nodes[1]) is type((x * 3).grad_fn)
+        return [type(node).__name__ for node in (*nodes, leaf)]
+
+    assert names(tt) == names(torch)
+
+
+def test_a_node_that_a_program_saw_works_and_is_freed_as_before() -> None:
+    x = tt.ones(2, requires_grad=True)
+    y = x
+    for _ in range(100_000):
+        y = y * 1.0
+    node, seen = y.grad_fn, 0
+    while node.next_functions:
+        node, seen = node.next_functions[0][0], seen + 1
+    assert seen == 100_000
+    hooked: list[Any] = []
+    last = y.grad_fn
+    last.register_hook(lambda inputs, outputs: hooked.append("called"))
+    y.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [1.0, 1.0] and hooked == ["called"]
+    gone = weakref.ref(last)
+    del y, node, last
+    gc.collect()
+    assert gone() is None
+
+
 def test_a_leaf_is_reachable_from_the_graph() -> None:
     x = tt.ones(2, requires_grad=True)
     ((node, number),) = (x * 2).grad_fn.next_functions[:1]
