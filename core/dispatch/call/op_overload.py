@@ -40,7 +40,7 @@ from tt.core.dispatch.call.cached_call import EMPTY
 from tt.core.dispatch.call.codes import ABSENT, FALL_THROUGH
 from tt.core.dispatch.call.signature import SignaturePlan
 from tt.core.dispatch.intercept.modes import cached_call_with_modes, call_with_modes
-from tt.core.dispatch.intercept.tt_function import call_refused, call_with_overrides
+from tt.core.dispatch.intercept.tt_function import call_refused, call_with_overrides, overrides
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import ArgumentError
 from tt.core.forks import fork_safe_lock
@@ -156,8 +156,12 @@ class OpOverload:
         """The signature of this form."""
         return self.operator.signature(self.form)
 
+    # A method of tensors, and of what is like one.  As an attribute of any other class, `act = tt.tanh` of a module, it
+    # is a plain value, as PyTorch's functions written in C are.
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        if isinstance(instance, TensorBase) or (instance is not None and overrides(type(instance))):
+            return MethodType(self, instance)
+        return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the operator with what its signature takes."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core import plugins
 from tt.core.dispatch.call.codes import FALL_THROUGH
 from tt.core.dispatch.call.results import FACTORY_OPTIONS, with_options
-from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
+from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept, overrides
 from tt.core.dispatch.mutate.out import call_with_out
 from tt.core.dispatch.registry.registry import Operators, ops
 from tt.core.errors import ArgumentError, UnknownOpError
@@ -49,8 +49,11 @@ class OpOverloadPacket:
         self.unary = unary
         self.recent = ((), None)
 
+    # As an overload does: a method of tensors and of what is like one, else a plain value.
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        if isinstance(instance, TensorBase) or (instance is not None and overrides(type(instance))):
+            return MethodType(self, instance)
+        return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the overload that takes the arguments."""

@@ -173,6 +173,46 @@ def test_methods_are_bound_to_instances_and_are_the_operators_on_the_class() -> 
     assert tt.nn.Parameter.transpose is tt.transpose
 
 
+def test_a_function_is_a_method_of_tensors_alone() -> None:
+    class Net(tt.nn.Module):
+        act, largest, convolve = tt.tanh, tt.max, tt.nn.functional.conv1d
+
+    class Plain:
+        act = tt.nn.functional.gelu
+
+    x = tt.tensor([[1.0, -2.0]])
+    assert Net().act is tt.tanh and Plain().act is Plain.act is tt.nn.functional.gelu
+    assert Net().act(x).tolist() == x.tanh().tolist() and Net().largest(x).item() == 1.0
+    assert Net().largest(x, 1).indices.item() == 0
+    assert Net().convolve(x[None], tt.ones(1, 1, 1)).shape == (1, 1, 2)
+
+    class Like:
+        act = tt.tanh
+
+        @classmethod
+        def __tt_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func, args
+
+    class Sub(tt.Tensor):
+        act = tt.tanh
+
+    like = Like()
+    assert like.act() == (tt.tanh, (like,))
+    assert x.as_subclass(Sub).act().tolist() == x.tanh().tolist()
+
+
+@pytest.mark.torch
+def test_functions_written_in_c_do_not_bind_in_pytorch_either() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Net(torch.nn.Module):
+        act, largest, gelu = torch.tanh, torch.max, torch.nn.functional.gelu
+
+    x = torch.tensor([1.0, -2.0])
+    assert Net().act(x).tolist() == x.tanh().tolist() and Net().largest(x).item() == 1.0
+    assert Net().gelu is torch.nn.functional.gelu
+
+
 def test_a_bool_is_a_number_where_a_float_is_asked_for_and_none_where_an_int_is() -> None:
     padded = tt.nn.functional.pad(tt.tensor([False, True]), (1, 1), value=True)
     assert padded.tolist() == [True, False, True, True]
