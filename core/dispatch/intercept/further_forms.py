@@ -58,11 +58,16 @@ def call_in_further_form(function: Any, args: tuple[Any, ...], kwargs: Mapping[s
     args, kwargs
         Its arguments; `out` is the only keyword that the older forms know.
     """
-    if args and isinstance(args[0], Number) and function.__name__ in _OF_NUMBERS:
-        other = args[1] if len(args) > 1 else (kwargs or {}).get("other")
-        if isinstance(other, TensorBase | Number):
-            return function(number_as_tensor(args[0], other), *args[1:], **(kwargs or {}))
-        return NotImplemented
+    if function.__name__ in _OF_NUMBERS:
+        options = dict(kwargs or {})
+        first = args[0] if args else options.pop("input", options.pop("self", None))
+        other = args[1] if len(args) > 1 else options.get("other")
+        if isinstance(first, Number) and isinstance(other, TensorBase | Number):
+            # `sub` refuses booleans, and this one must not become a number before it does.
+            keeps_bool = isinstance(first, bool) and function.__name__ == "sub"
+            return function(number_as_tensor(first, first if keeps_bool else other), *args[1:], **options)
+        if isinstance(first, Number):
+            return NotImplemented
     operator: Any = getattr(function, "operator", None)
     if operator is not None and operator.name == "copy" and len(args) == 2 and isinstance(args[1], Number):
         return operator.registry.overload("fill", function.form)(*args)
@@ -93,6 +98,7 @@ def call_in_further_form(function: Any, args: tuple[Any, ...], kwargs: Mapping[s
 def number_as_tensor(number: Any, like: Any) -> Any:
     """Return a number as a zero-dimensional tensor of the dtype that it has as an operand with a tensor or number."""
     number = number.item() if isinstance(number, np.generic) else number
+    like = like.item() if isinstance(like, np.generic) else like
     if not isinstance(like, TensorBase):
         like = ops.scalar_tensor(like, dtype=common_dtype(like), device=None)
     dtype = common_dtype(like, number)

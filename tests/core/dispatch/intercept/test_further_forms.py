@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tt
@@ -112,6 +113,13 @@ NUMBERS = {
     "two numbers": lambda t, x: t.mul(2, 3),
     "two numbers, one a float": lambda t, x: t.add(2, 3.5),
     "out": lambda t, x: t.mul(2, x, out=t.empty_like(x)),
+    "two numbers, rounded": lambda t, x: t.div(7, 2, rounding_mode="trunc"),
+    "two numbers, alpha": lambda t, x: t.sub(7, 2, alpha=3),
+    "two booleans": lambda t, x: t.add(True, True),
+    "by keyword": lambda t, x: t.div(input=7, other=x, rounding_mode="floor"),
+    "two numbers by keyword": lambda t, x: t.floor_divide(input=7, other=2),
+    "two of NumPy's numbers": lambda t, x: t.add(np.float64(2), np.int64(3)),
+    "a number of Python and one of NumPy": lambda t, x: t.mul(2, np.float32(1.5)),
 }
 
 
@@ -131,6 +139,17 @@ def test_a_number_before_a_tensor_has_no_gradient_and_the_tensor_has():
     x = tt.tensor([1.0, 2.0], requires_grad=True)
     tt.div(6.0, x).sum().backward()
     assert x.grad.tolist() == [-6.0, -1.5]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("other", [2, 2.0, True, [1.0, 2.0], [True, False]])
+def test_a_boolean_first_is_subtracted_from_nowhere(other):
+    import torch
+
+    for library in (torch, tt):
+        operand = library.tensor(other) if isinstance(other, list) else other
+        with pytest.raises(RuntimeError, match=r"Subtraction, the `-`|the `-` operator with a bool"):
+            library.sub(True, operand)
 
 
 @pytest.mark.parametrize("call", [lambda: tt.mul(2, "text"), lambda: tt.mul(2), lambda: tt.atan2(2.0, X)])
