@@ -92,6 +92,11 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        # A wrapper of another optimizer may never call `Optimizer.__init__`: it has no hooks, the wrapped one runs its.
+        if "_optimizer_step_pre_hooks" not in self.__dict__:
+            result = step(self, *args, **kwargs)
+            self._opt_called = True
+            return result
         args = (self, *args)  # hooks get the arguments of the function `step`: the optimizer is the first
         for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
             changed = hook(self, args, kwargs)

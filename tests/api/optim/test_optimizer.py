@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import warnings
@@ -263,3 +264,45 @@ def test_hooks_get_the_arguments_of_the_function_step():
     assert seen[::2] == seen[1::2] == [
         ((optimizer,), {}), ((optimizer, closure), {}), ((optimizer,), {"closure": closure})
     ]  # fmt: skip
+
+
+def _wrapper(optim):
+    """Return a class that wraps an optimizer and is one, without the initialisation of one."""
+
+    class Wrapper(optim.Optimizer):
+        def __init__(self, optimizer):
+            self.optimizer, self.steps = optimizer, 0
+
+        @property
+        def param_groups(self):
+            return self.optimizer.param_groups
+
+        def step(self, closure=None):
+            self.steps += 1
+            return self.optimizer.step(closure)
+
+    return Wrapper
+
+
+@pytest.mark.parametrize("library", ["tt", pytest.param("torch", marks=pytest.mark.torch)])
+def test_a_wrapper_that_is_never_initialised_steps_without_hooks_of_its_own(library):
+    module = tt if library == "tt" else pytest.importorskip("torch")
+    p = module.zeros(2, requires_grad=True)
+    wrapped = _wrapper(module.optim)(module.optim.SGD([p], lr=1.0))
+    calls = []
+    wrapped.optimizer.register_step_post_hook(lambda optimizer, args, kwargs: calls.append(optimizer))
+    optimizers = importlib.import_module(f"{library}.optim.optimizer")
+    handle = optimizers.register_optimizer_step_pre_hook(
+        lambda optimizer, args, kwargs: calls.append(optimizer)
+    )
+    scheduler = module.optim.lr_scheduler.StepLR(wrapped, 1, gamma=0.5)
+    p.sum().backward()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # the scheduler sees that the wrapper has stepped
+            wrapped.step()
+            scheduler.step()
+    finally:
+        handle.remove()
+    assert p.tolist() == [-1.0, -1.0] and wrapped.steps == 1 and calls == [wrapped.optimizer] * 2
+    assert wrapped.param_groups[0]["lr"] == 0.5
