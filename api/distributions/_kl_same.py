@@ -235,18 +235,24 @@ def _squares(matrix: tt.Tensor) -> tt.Tensor:
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _multivariate(p: MultivariateNormal, q: MultivariateNormal) -> tt.Tensor:
     n = _expect_size(p, q)
-    trace = _solved(q._factor, p._factor)
-    distance = batch_mahalanobis(q._factor, q.loc - p.loc)
-    return half_log_det(q._factor) - half_log_det(p._factor) + 0.5 * (trace + distance - n)
+    trace = _solved(q._unbroadcasted_scale_tril, p._unbroadcasted_scale_tril)
+    distance = batch_mahalanobis(q._unbroadcasted_scale_tril, q.loc - p.loc)
+    return (
+        half_log_det(q._unbroadcasted_scale_tril)
+        - half_log_det(p._unbroadcasted_scale_tril)
+        + 0.5 * (trace + distance - n)
+    )
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
 def _low_rank_to_full(p: LowRankMultivariateNormal, q: MultivariateNormal) -> tt.Tensor:
     n = _expect_size(p, q)
     factor, diag = p._given
-    trace = _solved(q._factor, factor) + _solved(q._factor, diag.sqrt().diag_embed())
-    distance = batch_mahalanobis(q._factor, q.loc - p.loc)
-    return half_log_det(q._factor) + 0.5 * (trace + distance - n - p._log_det())
+    trace = _solved(q._unbroadcasted_scale_tril, factor) + _solved(
+        q._unbroadcasted_scale_tril, diag.sqrt().diag_embed()
+    )
+    distance = batch_mahalanobis(q._unbroadcasted_scale_tril, q.loc - p.loc)
+    return half_log_det(q._unbroadcasted_scale_tril) + 0.5 * (trace + distance - n - p._log_det())
 
 
 def _from_low_rank(q: LowRankMultivariateNormal, loc: tt.Tensor, *factors: tt.Tensor) -> tt.Tensor:
@@ -265,7 +271,9 @@ def _from_low_rank(q: LowRankMultivariateNormal, loc: tt.Tensor, *factors: tt.Te
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
 def _full_to_low_rank(p: MultivariateNormal, q: LowRankMultivariateNormal) -> tt.Tensor:
     n = _expect_size(p, q)
-    return 0.5 * (q._log_det() + _from_low_rank(q, p.loc, p._factor) - n) - half_log_det(p._factor)
+    return 0.5 * (q._log_det() + _from_low_rank(q, p.loc, p._unbroadcasted_scale_tril) - n) - half_log_det(
+        p._unbroadcasted_scale_tril
+    )
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
@@ -283,6 +291,8 @@ def _wishart(p: Wishart, q: Wishart) -> tt.Tensor:
     row = tt.arange(size, dtype=half_p.dtype, device=half_p.device)
     slope = tt.digamma(half_p.unsqueeze(-1) - row / 2).sum(-1)
     log_norms = tt.mvlgamma(half_q, size) - tt.mvlgamma(half_p, size)
-    determinants = q.df * (half_log_det(q._factor) - half_log_det(p._factor))
-    trace = _solved(q._factor, p._factor) - size
+    determinants = q.df * (
+        half_log_det(q._unbroadcasted_scale_tril) - half_log_det(p._unbroadcasted_scale_tril)
+    )
+    trace = _solved(q._unbroadcasted_scale_tril, p._unbroadcasted_scale_tril) - size
     return determinants + half_p * trace + log_norms + (half_p - half_q) * slope

@@ -71,6 +71,7 @@ class Transform:
         self._cache_size = cache_size
         self._cached_x_y: tuple[tt.Tensor, tt.Tensor] | None = None
         self._inv: Any = None
+        super().__init__()  # of another base, such as `nn.Module` for a transform with parameters
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_inv": None}  # a weak reference

@@ -76,6 +76,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._validate_parameters()
+        super().__init__()  # of another base, such as `nn.Module` for a distribution with parameters
 
     def _validate_parameters(self) -> None:
         try:

@@ -76,7 +76,7 @@ class LowRankMultivariateNormal(Distribution):
             raise tt.errors.ValueRangeError(f"cov_factor must be a batch of matrices with shape {size} x m")
         if cov_diag.dim() < 1 or cov_diag.shape[-1] != size:
             raise tt.errors.ValueRangeError(f"cov_diag must be a batch of vectors with shape ({size},)")
-        self._given = cov_factor, cov_diag
+        self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = cov_factor, cov_diag
         batch = tt.broadcast_shapes(
             tuple(loc.shape[:-1]), tuple(cov_factor.shape[:-2]), tuple(cov_diag.shape[:-1])
         )
@@ -90,7 +90,13 @@ class LowRankMultivariateNormal(Distribution):
         self._capacitance_tril = tt.linalg.cholesky(scaled @ cov_factor + identity)
 
     def _copy_from(self, other: Self) -> None:
-        self._given, self._capacitance_tril = other._given, other._capacitance_tril
+        self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = other._given
+        self._capacitance_tril = other._capacitance_tril
+
+    @property
+    def _given(self) -> tuple[tt.Tensor, tt.Tensor]:
+        """The factor and the diagonal, with the batches that were given."""
+        return self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
 
     @property
     def mean(self) -> tt.Tensor:

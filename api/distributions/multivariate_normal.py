@@ -53,7 +53,7 @@ class MultivariateNormal(Distribution):
     support = constraints.real_vector
     has_rsample = True
     _batched = {"loc": 1, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2}
-    _factor: tt.Tensor
+    _unbroadcasted_scale_tril: tt.Tensor
     """The Cholesky factor of the covariance, with the batch that was given."""
 
     def __init__(
@@ -72,26 +72,28 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand((*batch, -1))
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
         # Of the matrix as it was given: expanding first would factorise each copy.
-        self._factor = factor_of(name, matrix)
+        self._unbroadcasted_scale_tril = factor_of(name, matrix)
 
     def _copy_from(self, other: Self) -> None:
-        self._factor = other._factor
+        self._unbroadcasted_scale_tril = other._unbroadcasted_scale_tril
 
     @lazy_property
     def scale_tril(self) -> tt.Tensor:
         """The Cholesky factor of the covariance."""
-        return self._factor.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
+        return self._unbroadcasted_scale_tril.expand(
+            (*self._batch_shape, *self._event_shape, *self._event_shape)
+        )
 
     @lazy_property
     def covariance_matrix(self) -> tt.Tensor:
         """The covariance."""
-        result = self._factor @ self._factor.mT
+        result = self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT
         return result.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
 
     @lazy_property
     def precision_matrix(self) -> tt.Tensor:
         """The inverse of the covariance."""
-        result = tt.cholesky_inverse(self._factor)
+        result = tt.cholesky_inverse(self._unbroadcasted_scale_tril)
         return result.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
 
     @property
@@ -104,22 +106,26 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self) -> tt.Tensor:
-        return self._factor.square().sum(-1).expand((*self._batch_shape, *self._event_shape))
+        return (
+            self._unbroadcasted_scale_tril.square().sum(-1).expand((*self._batch_shape, *self._event_shape))
+        )
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:
         shape = self._extended_shape(sample_shape)
         drawn = tt.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
-        return self.loc + batch_mv(self._factor, drawn)
+        return self.loc + batch_mv(self._unbroadcasted_scale_tril, drawn)
 
     def log_prob(self, value: tt.Tensor) -> tt.Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        distance = batch_mahalanobis(self._factor, value - self.loc)
+        distance = batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
         constant = self._event_shape[0] * math.log(2 * math.pi)
-        return -0.5 * (constant + distance) - half_log_det(self._factor)
+        return -0.5 * (constant + distance) - half_log_det(self._unbroadcasted_scale_tril)
 
     def entropy(self) -> tt.Tensor:
-        result = half_log_det(self._factor) + 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi))
+        result = half_log_det(self._unbroadcasted_scale_tril) + 0.5 * self._event_shape[0] * (
+            1.0 + math.log(2 * math.pi)
+        )
         return result.expand(self._batch_shape)
 
 

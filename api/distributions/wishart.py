@@ -57,7 +57,7 @@ class Wishart(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
     _batched = {"df": 0, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2}
-    _factor: tt.Tensor
+    _unbroadcasted_scale_tril: tt.Tensor
     """The Cholesky factor of V, with the batch that was given."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Wishart(ExponentialFamily):
                 f"Wishart(): df is below {size}, the number of rows: samples are often singular\n  try: a larger df"
             )
         super().__init__(batch, matrix.shape[-2:], validate_args=validate_args)
-        self._factor = factor_of(name, matrix)
+        self._unbroadcasted_scale_tril = factor_of(name, matrix)
         self._chi2 = self._chi2_of_rows()
 
     def _chi2_of_rows(self) -> Chi2:
@@ -94,7 +94,7 @@ class Wishart(ExponentialFamily):
         return Chi2(self.df.unsqueeze(-1) - row, validate_args=False)
 
     def _copy_from(self, other: Self) -> None:
-        self._factor = other._factor
+        self._unbroadcasted_scale_tril = other._unbroadcasted_scale_tril
         self._chi2 = self._chi2_of_rows()
 
     @property
@@ -109,17 +109,21 @@ class Wishart(ExponentialFamily):
     @lazy_property
     def scale_tril(self) -> tt.Tensor:
         """The Cholesky factor of V."""
-        return self._factor.expand((*self._batch_shape, *self._event_shape))
+        return self._unbroadcasted_scale_tril.expand((*self._batch_shape, *self._event_shape))
 
     @lazy_property
     def covariance_matrix(self) -> tt.Tensor:
         """V, the mean divided by the degrees of freedom."""
-        return (self._factor @ self._factor.mT).expand((*self._batch_shape, *self._event_shape))
+        return (self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT).expand(
+            (*self._batch_shape, *self._event_shape)
+        )
 
     @lazy_property
     def precision_matrix(self) -> tt.Tensor:
         """The inverse of V."""
-        return tt.cholesky_inverse(self._factor).expand((*self._batch_shape, *self._event_shape))
+        return tt.cholesky_inverse(self._unbroadcasted_scale_tril).expand(
+            (*self._batch_shape, *self._event_shape)
+        )
 
     def _per_matrix(self, value: tt.Tensor) -> tt.Tensor:
         return value.unsqueeze(-1).unsqueeze(-1)
@@ -144,22 +148,26 @@ class Wishart(ExponentialFamily):
         diagonal = self._chi2.rsample(sample_shape).clamp(min=tt.finfo(self.df.dtype).tiny).sqrt()
         # Bartlett: chi numbers on the diagonal and normal ones below it are the factor of a standard
         # Wishart matrix.
-        below = tt.randn(shape, dtype=self._factor.dtype, device=self._factor.device).tril(-1)
-        factor = self._factor @ (below + diagonal.diag_embed())
+        below = tt.randn(
+            shape, dtype=self._unbroadcasted_scale_tril.dtype, device=self._unbroadcasted_scale_tril.device
+        ).tril(-1)
+        factor = self._unbroadcasted_scale_tril @ (below + diagonal.diag_embed())
         return factor @ factor.mT
 
     def log_prob(self, value: tt.Tensor) -> tt.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         p, half = self._event_shape[-1], self.df / 2
-        factor = self._factor.expand((*tt.broadcast_shapes(self._batch_shape, value.shape[:-2]), p, p))
+        factor = self._unbroadcasted_scale_tril.expand(
+            (*tt.broadcast_shapes(self._batch_shape, value.shape[:-2]), p, p)
+        )
         trace = tt.cholesky_solve(value.expand(factor.shape), factor).diagonal(0, -2, -1).sum(-1)
         determinant = (self.df - p - 1) / 2 * tt.linalg.slogdet(value)[1]
         return determinant - trace / 2 - self._half_log_norm() * self.df - tt.mvlgamma(half, p)
 
     def _half_log_norm(self) -> tt.Tensor:
         """Return half of log |2 V|."""
-        return self._event_shape[-1] * math.log(2) / 2 + half_log_det(self._factor)
+        return self._event_shape[-1] * math.log(2) / 2 + half_log_det(self._unbroadcasted_scale_tril)
 
     def entropy(self) -> tt.Tensor:
         p, half = self._event_shape[-1], self.df / 2

@@ -6,7 +6,7 @@ import copy
 import math
 import subprocess
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -250,3 +250,64 @@ def test_parameters_of_gamma_are_found_by_maximum_likelihood():
 
     optimizer.step(closure)
     np.testing.assert_allclose(numbers(to_positive(free)), [3.0, 2.0], rtol=0.1)
+
+
+# --- subclasses with other bases, or with attributes of PyTorch's ---
+
+LIBRARIES = ["tt", pytest.param("torch", marks=pytest.mark.torch)]
+
+
+def _library(name):
+    return tt if name == "tt" else pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_distribution_or_a_transform_may_be_a_module_too(library, first):
+    module = _library(library)
+    for base in (module.distributions.Distribution, module.distributions.Transform):
+
+        class Mixed(*((base, module.nn.Module) if first else (module.nn.Module, base))):
+            arg_constraints: ClassVar[Any] = {}
+
+            def __init__(self, base=base):
+                base.__init__(self)
+                if not first:  # a base that ends the chain cannot have initialised the module
+                    module.nn.Module.__init__(self)
+                self.weight = module.nn.Parameter(module.ones(2))
+
+        assert list(Mixed().state_dict()) == ["weight"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_subclass_may_compute_the_factors_of_its_covariance(library):
+    module = _library(library)
+    d, eye, zeros = module.distributions, module.eye(2), module.zeros(2)
+
+    def computed(value):
+        return property(lambda self: value, lambda self, other: None)
+
+    class Normal(d.MultivariateNormal):
+        _unbroadcasted_scale_tril = computed(2 * eye)
+
+    class Wishart(d.Wishart):
+        _unbroadcasted_scale_tril = computed(2 * eye)
+
+    class LowRank(d.LowRankMultivariateNormal):
+        _unbroadcasted_cov_factor = computed(module.zeros(2, 1))
+        _unbroadcasted_cov_diag = computed(module.full((2,), 4.0))
+
+    def close(a, b):
+        assert module.allclose(a, b, atol=1e-5)
+
+    for changed in (Normal(zeros, scale_tril=eye), LowRank(zeros, module.ones(2, 1), module.ones(2))):
+        plain = d.MultivariateNormal(zeros, 4 * eye)
+        close(changed.covariance_matrix, plain.covariance_matrix)
+        close(changed.precision_matrix, plain.precision_matrix)
+        close(changed.variance, plain.variance)
+    close(Normal(zeros, eye).log_prob(zeros + 1), plain.log_prob(zeros + 1))
+    close(Normal(zeros, eye).entropy(), plain.entropy())
+    close(d.kl_divergence(Normal(zeros, eye), plain), module.tensor(0.0))
+    three = module.tensor(3.0)
+    close(Wishart(three, eye).log_prob(eye), d.Wishart(three, 4 * eye).log_prob(eye))
+    close(Wishart(three, scale_tril=eye).covariance_matrix, 4 * eye)

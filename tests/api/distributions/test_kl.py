@@ -175,8 +175,19 @@ def test_pairs_without_a_formula_are_refused():
         kl_divergence(
             D.MultivariateNormal(tt.zeros(2), tt.eye(2)), D.MultivariateNormal(tt.zeros(3), tt.eye(3))
         )
-    with pytest.raises(TypeError, match="subclasses of Distribution"):
-        register_kl(int, D.Normal)
+    with pytest.raises(TypeError, match="two classes"):
+        register_kl(D.Normal(0.0, 1.0), D.Normal)
+
+
+def test_a_formula_may_be_registered_for_any_class():
+    class Mixin:
+        pass
+
+    class Mixed(Mixin, D.Normal):
+        pass
+
+    register_kl(Mixin, D.Gamma)(lambda p, q: "mixin")
+    assert kl_divergence(Mixed(0.0, 1.0), D.Gamma(1.0, 1.0)) == "mixin"
 
 
 def test_the_closest_registered_classes_are_taken():
