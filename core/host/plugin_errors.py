@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tt.core.errors import PluginError, PluginFailedError, PluginMissingError, UnknownNameError
 from tt.core.host.manifest import Declares
 from tt.core.host.plugin import KNOWN_PLUGINS, Plugin, first_line
+from tt.core.types.device import NAMED_DEVICES
 
 __all__ = ["cannot_prefer", "failed_to_load", "refuse_known", "unknown_name"]
 
@@ -46,6 +47,11 @@ def unknown_name(
         f"{p.name} ({p.state}: {first_line(p.reason)})" for p in plugins if p.state in ("failed", "blocked")
     ]
     note = f"plugins that could not be read: {', '.join(aside)}; see: tt plugins list" if aside else ""
+    if kind == "device" and name in NAMED_DEVICES:
+        absent = (
+            f"{name} is a device type of PyTorch that no installed plugin brings; docs/backends.md adds one"
+        )
+        note = f"{absent}\n  {note}" if note else absent
     return UnknownNameError(kind, name, candidates, note=note)
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tt.core import start
+from tt.core import plugins, start
 from tt.core.errors import DeviceError, ShapeError, ValueRangeError
 from tt.core.forks import fork_safe_lock
-from tt.core.types.device import Device, to_device
+from tt.core.types.device import NAMED_DEVICES, Device, to_device
 
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
@@ -71,6 +71,8 @@ class Generator:
 
     def __init__(self, device: Device | str = "cpu") -> None:
         self._type = device if isinstance(device, str) and device == "cpu" else to_device(device).type
+        if self._type in NAMED_DEVICES:  # which may be absent, and a generator asks nothing of its backend
+            plugins().require("device", self._type)
         self._device: Device | None = None if isinstance(device, str) else device
         self._seed, self._offset = 0, 0
         self.seed()

@@ -8,20 +8,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tt.core import plugins
-from tt.core.errors import DeviceError
+from tt.core.errors import DeviceError, PluginMissingError, UnknownNameError
 from tt.core.types.carried import Carried
 
-__all__ = ["CORE_DEVICES", "Device", "device", "get_default_device", "set_default_device", "to_device"]
+__all__ = [
+    "CORE_DEVICES",
+    "NAMED_DEVICES",
+    "Device",
+    "device",
+    "get_default_device",
+    "set_default_device",
+    "to_device",
+]
 
 CORE_DEVICES: Final = ("meta",)
 """The device types that no plugin brings."""
+
+NAMED_DEVICES: Final = frozenset({
+    "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "mkldnn", "mps", "mtia", "opencl", "opengl",
+    "privateuseone", "ve", "vulkan", "xla", "xpu",
+})  # fmt: skip
+"""PyTorch's other device types.  Programs name and compare them on any machine: `x.device.type == "mps"`."""
 
 
 class Device:
     """A device: a type, and for types with several devices an index.
 
     There is one object for each type and index, so `is` and `==` agree.  As a context manager it is the
-    default device of its block.
+    default device of its block.  PyTorch's device types can be named and compared where no plugin brings them;
+    using such a device raises.
 
     Parameters
     ----------
@@ -42,9 +57,9 @@ class Device:
     DeviceError
         When the string is malformed or the index negative.
     UnknownNameError
-        When no plugin declares the device type.
+        When no plugin declares the device type, and it is none of PyTorch's.
     PluginMissingError
-        When the plugin that brings the device type is known but not installed.
+        When the plugin that brings another device type is known but not installed.
 
     Examples
     --------
@@ -63,6 +78,8 @@ class Device:
     type: str
     index: int | None
     _known: ClassVar[dict[tuple[str, int | None], Device]] = {}
+    _absent: ClassVar[dict[tuple[str, int | None], Device]] = {}
+    """Devices of `NAMED_DEVICES` that no plugin brings."""
 
     def __new__(cls, type: str | int | Device, index: int | None = None) -> Device:
         """Return the one object of a type and an index."""
@@ -72,17 +89,25 @@ class Device:
         if index is None and isinstance(type, str) and (known := cls._known.get((type, None))) is not None:
             return known
         name, index = _parse(type, index)
-        interned = cls._known.get((name, index))
+        interned = cls._known.get((name, index)) or cls._absent.get((name, index))
         if interned is not None:
             return interned
         # Raises with the nearest names, unless an installed plugin declares the type.
         if (name, None) not in cls._known and name not in CORE_DEVICES:
-            plugins().require("device", name)
+            try:
+                plugins().require("device", name)
+            except (UnknownNameError, PluginMissingError):
+                if name not in NAMED_DEVICES:
+                    raise
+                return cls._absent.setdefault((name, index), cls._new(name, index))
         return cls._intern(name, index)
 
     @classmethod
     def declare(cls, name: str) -> None:
         """Make a device type known, as registering its backend does."""
+        # There is one object for each device, also for those that were named before.
+        for key in [key for key in list(cls._absent) if key[0] == name]:
+            cls._known[key] = cls._absent.pop(key)
         cls._intern(name, None)
 
     @classmethod
@@ -92,11 +117,15 @@ class Device:
 
     @classmethod
     def _intern(cls, name: str, index: int | None) -> Device:
+        # Two threads may come here at once; `setdefault` gives both the same object.
+        return cls._known.setdefault((name, index), cls._new(name, index))
+
+    @classmethod
+    def _new(cls, name: str, index: int | None) -> Device:
         new = object.__new__(cls)
         object.__setattr__(new, "type", name)
         object.__setattr__(new, "index", index)
-        # Two threads may come here at once; `setdefault` gives both the same object.
-        return cls._known.setdefault((name, index), new)
+        return new
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"attribute {name!r} of a device is not writable")

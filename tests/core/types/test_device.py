@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import threading
 
 import pytest
 
 import tt
 from tt.core.errors import DeviceError, UnknownNameError
-from tt.core.types.device import Device, device, get_default_device, set_default_device, to_device
+from tt.core.types.device import (
+    NAMED_DEVICES,
+    Device,
+    device,
+    get_default_device,
+    set_default_device,
+    to_device,
+)
 
 
 def test_a_device_is_made_from_a_string_from_a_type_and_an_index_or_from_a_device():
@@ -146,6 +154,45 @@ def test_devices_agree_with_pytorch():
             str(theirs),
             repr(theirs),
         )
+
+
+@pytest.mark.torch
+def test_every_device_type_of_pytorch_can_be_named_and_compared():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(RuntimeError) as refused:
+        torch.device("foo")
+    names = re.search(r"one of (.*) device type", str(refused.value))[1].split(", ")
+    assert {*NAMED_DEVICES, "cpu", "cuda", "meta"} == set(names)
+    for name in names:
+        one, same, indexed = device(name), device(name), device(f"{name}:0")
+        assert one is same and one.type == name and one != indexed and one != device("cpu:3")
+        assert device(name, 0) is indexed and pickle.loads(pickle.dumps(indexed)) is indexed
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: tt.ones(2, device="mps"),
+        lambda: tt.tensor(1.0, device="mps:0"),
+        lambda: tt.ones(2).to("mps"),
+        lambda: tt.empty_like(tt.ones(2), device=tt.device("mps")),
+        lambda: tt.nn.Linear(1, 1).to("mps"),
+        lambda: tt.Generator(device="mps"),
+    ],
+)
+def test_using_a_device_that_no_plugin_brings_says_so(use):
+    assert tt.device("mps") not in (tt.ones(1).device, tt.get_default_device())
+    with pytest.raises(RuntimeError, match="mps is a device type of PyTorch that no installed plugin brings"):
+        use()
+    assert "mps" not in Device.known_types()
+
+
+def test_a_device_that_was_named_before_its_backend_came_stays_the_same_object(monkeypatch):
+    monkeypatch.setattr(Device, "_known", dict(Device._known))
+    monkeypatch.setattr(Device, "_absent", {})
+    named = device("maia:1")
+    Device.declare("maia")
+    assert device("maia:1") is named and "maia" in Device.known_types() and not Device._absent
 
 
 def test_an_unknown_device_is_the_error_that_pytorch_raises():
