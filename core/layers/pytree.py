@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import UnionType
 from typing import Any, NamedTuple
 
-from tt.core.errors import ValueRangeError
+from tt.core.errors import ArgumentError, ValueRangeError
 
 __all__ = [
     "SAVED",
+    "SUPPORTED_NODES",
+    "GetAttrKey",
+    "LeafSpec",
+    "MappingKey",
+    "NodeDef",
     "SavedForm",
+    "SequenceKey",
     "TreeSpec",
     "children_of",
+    "deregister_pytree_node",
+    "keys_of",
     "register_pytree_node",
     "selects",
     "tree_any",
@@ -26,7 +34,55 @@ __all__ = [
 ]
 
 
+# --- keys ----------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
+class SequenceKey:
+    """The place of an item in a list or tuple."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        """Return the item."""
+        return sequence[self.idx]
+
+
+@dataclass(frozen=True)
+class MappingKey:
+    """The place of an item in a dict."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        """Return the item."""
+        return mapping[self.key]
+
+
+@dataclass(frozen=True)
+class GetAttrKey:
+    """The place of an item in a named tuple."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: object) -> Any:
+        """Return the item."""
+        return getattr(obj, self.name)
+
+
+# --- structures ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, init=False, eq=False)
 class TreeSpec:
     """The structure of a tree: the type of the container, the data to rebuild it, and its content.
 
@@ -42,9 +98,18 @@ class TreeSpec:
     context: Any
     _children: tuple[TreeSpec, ...]
 
-    def __post_init__(self) -> None:
-        if type(self._children) is not tuple:
-            object.__setattr__(self, "_children", tuple(self._children))  # a caller's list may change
+    # The third parameter has PyTorch's name.
+    def __init__(self, type: Any, context: Any, children_specs: Iterable[TreeSpec]) -> None:
+        object.__setattr__(self, "type", type)
+        object.__setattr__(self, "context", context)
+        # A caller's list may change.
+        children = children_specs if children_specs.__class__ is tuple else tuple(children_specs)
+        object.__setattr__(self, "_children", children)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TreeSpec):
+            return NotImplemented
+        return (self.type, self.context, self._children) == (other.type, other.context, other._children)
 
     def __hash__(self) -> int:  # the keys of a dict are a list
         return hash((self.type, self._children))
@@ -127,7 +192,7 @@ class TreeSpec:
                 f"flatten_up_to(): Node arity mismatch; expected {self.num_children}, but got {len(items)}."
             )
         if dicts:
-            keys = self.context[0] if self.type is defaultdict else self.context
+            keys = self.context[1] if self.type is defaultdict else self.context
             if set(keys) != set(tree):
                 raise ValueRangeError(
                     f"flatten_up_to(): Node keys mismatch; expected {list(keys)}, but got {list(tree)}."
@@ -145,9 +210,19 @@ class TreeSpec:
         ]
 
 
-_LEAF = TreeSpec(None, None, ())
+class LeafSpec(TreeSpec):
+    """The structure of a leaf."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, ())
+
+
+_LEAF = LeafSpec()
 _END = object()
 _DICTS = (dict, OrderedDict, defaultdict)
+
+
+# --- containers ----------------------------------------------------------------------------------------------------
 
 
 class SavedForm(NamedTuple):
@@ -160,7 +235,58 @@ class SavedForm(NamedTuple):
 
 SAVED: dict[type, SavedForm] = {}
 """The registered classes whose structures become text."""
-_REGISTERED: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {}
+
+
+class NodeDef(NamedTuple):
+    """How the objects of a class are taken apart and made, as PyTorch's table has it."""
+
+    type: type[Any]
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]]
+    unflatten_fn: Callable[[Any, Any], Any]
+    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None
+
+
+def _sequence(kind: Any, context: Callable[[Any], Any], make: Callable[[Any, Any], Any]) -> NodeDef:
+    return NodeDef(
+        kind,
+        lambda items: (list(items), context(items)),
+        make,
+        lambda items: ([(SequenceKey(i), item) for i, item in enumerate(items)], context(items)),
+    )
+
+
+def _mapping(kind: Any, context: Callable[[Any], Any], make: Callable[[Any, Any], Any]) -> NodeDef:
+    return NodeDef(
+        kind,
+        lambda items: (list(items.values()), context(items)),
+        make,
+        lambda items: ([(MappingKey(key), item) for key, item in items.items()], context(items)),
+    )
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {
+    node.type: node
+    for node in (
+        _sequence(list, lambda items: None, lambda items, context: list(items)),
+        _sequence(tuple, lambda items: None, lambda items, context: tuple(items)),
+        _sequence(deque, lambda items: items.maxlen, deque),
+        _mapping(dict, list, lambda items, keys: dict(zip(keys, items, strict=True))),
+        _mapping(OrderedDict, list, lambda items, keys: OrderedDict(zip(keys, items, strict=True))),
+        _mapping(
+            defaultdict,
+            lambda items: [items.default_factory, list(items)],
+            lambda items, context: defaultdict(context[0], zip(context[1], items, strict=True)),
+        ),
+        NodeDef(
+            namedtuple,  # type: ignore[arg-type]  # a function, which stands for all classes that it makes
+            lambda items: (list(items), type(items)),
+            lambda items, kind: kind(*items),
+            lambda items: ([(GetAttrKey(n), getattr(items, n)) for n in items._fields], type(items)),
+        ),
+    )
+}
+"""The classes of containers: Python's, and those that were registered."""
+_BUILT_IN = frozenset(SUPPORTED_NODES)
 
 
 def register_pytree_node(
@@ -171,7 +297,7 @@ def register_pytree_node(
     serialized_type_name: str | None = None,
     to_dumpable_context: Callable[[Any], Any] | None = None,
     from_dumpable_context: Callable[[Any], Any] | None = None,
-    flatten_with_keys_fn: Any = None,
+    flatten_with_keys_fn: Callable[[Any], Any] | None = None,
 ) -> None:
     """Let the objects of a class be containers in trees.
 
@@ -187,8 +313,8 @@ def register_pytree_node(
         The name of the class in texts of structures; see `treespec_dumps`.
     to_dumpable_context, from_dumpable_context : callable, optional
         Convert the rest to what JSON takes, and back; both or none.
-    flatten_with_keys_fn
-        PyTorch's names of the items in paths; accepted and not used.
+    flatten_with_keys_fn : callable, optional
+        Returns pairs of a key and an item in place of the items, for the functions that give paths.
 
     Raises
     ------
@@ -206,16 +332,30 @@ def register_pytree_node(
     -2
     """
     # A second registration would change how trees that exist already are rebuilt.
-    if cls in _REGISTERED or cls in (list, tuple, deque, *_DICTS):
+    if cls in SUPPORTED_NODES:
         raise ValueRangeError(f"{cls.__name__} is a container of trees already")
     if (to_dumpable_context is None) is not (from_dumpable_context is None):
         raise ValueRangeError(
             f"register_pytree_node(): {cls.__name__} has one of to_dumpable_context and from_dumpable_context; "
             "give both or none"
         )
-    _REGISTERED[cls] = (flatten_fn, unflatten_fn)
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
     if serialized_type_name is not None:
         SAVED[cls] = SavedForm(serialized_type_name, to_dumpable_context, from_dumpable_context)
+
+
+def deregister_pytree_node(cls: type) -> None:
+    """Let the objects of a registered class be leaves again.
+
+    Raises
+    ------
+    ValueRangeError
+        If the class was not registered.
+    """
+    if cls not in SUPPORTED_NODES or cls in _BUILT_IN:
+        raise ValueRangeError(f"{cls.__name__} is no registered container of trees")
+    del SUPPORTED_NODES[cls]
+    SAVED.pop(cls, None)
 
 
 def children_of(tree: Any) -> tuple[Any, list[Any]] | None:
@@ -224,30 +364,45 @@ def children_of(tree: Any) -> tuple[Any, list[Any]] | None:
     # The classes that most nodes have first.
     if kind is tuple or kind is list:
         return None, list(tree)
-    if kind in _REGISTERED:
-        items, context = _REGISTERED[kind][0](tree)
-        return context, list(items)
     # No subclasses, as in PyTorch: what their constructors take is not known.
-    if kind in _DICTS:
-        keys = list(tree)
-        return (keys, tree.default_factory) if kind is defaultdict else keys, list(tree.values())
+    node = SUPPORTED_NODES.get(kind)
+    if node is not None:
+        items, context = node.flatten_fn(tree)
+        return context, list(items)
     # A named tuple has `_make`.
-    if isinstance(tree, tuple) and hasattr(kind, "_make"):
-        return None, list(tree)
-    return (tree.maxlen, list(tree)) if kind is deque else None
+    return (None, list(tree)) if isinstance(tree, tuple) and hasattr(kind, "_make") else None
+
+
+def keys_of(tree: Any) -> list[Any]:
+    """Return the keys of the items of a container.
+
+    Raises
+    ------
+    ValueRangeError
+        If its class was registered without `flatten_with_keys_fn`.
+    """
+    kind = type(tree)
+    node = SUPPORTED_NODES.get(kind)
+    if node is None:
+        return [*map(GetAttrKey, kind._fields)]
+    if node.flatten_with_keys_fn is None:
+        raise ValueRangeError(
+            f"Did not find a flatten_with_keys_fn for type: {kind}\n"
+            "  try: register_pytree_node(..., flatten_with_keys_fn=...)"
+        )
+    return [key for key, _ in node.flatten_with_keys_fn(tree)[0]]
 
 
 def _make(kind: Any, context: Any, items: list[Any]) -> Any:
     if kind is list:
         return items
-    if kind in _REGISTERED:
-        return _REGISTERED[kind][1](items, context)
-    if kind is defaultdict:
-        # Keys and values are zipped in the order of the structure, which is the order of the leaves.
-        return kind(context[1], zip(context[0], items, strict=True))
-    if kind in _DICTS:
-        return kind(zip(context, items, strict=True))
-    return deque(items, context) if kind is deque else getattr(kind, "_make", kind)(items)
+    node = SUPPORTED_NODES.get(kind)
+    if node is not None:
+        return node.unflatten_fn(items, context)
+    return getattr(kind, "_make", kind)(items)
+
+
+# --- trees ---------------------------------------------------------------------------------------------------------
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
@@ -282,14 +437,21 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     return leaves, structure(tree)
 
 
-def tree_unflatten(leaves: list[Any], treespec: TreeSpec) -> Any:
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     """Return the tree of a structure with other leaves.
 
     Raises
     ------
     ValueRangeError
         When there are not as many leaves as the structure has.
+    ArgumentError
+        When `treespec` is no structure.
     """
+    if not isinstance(treespec, TreeSpec):
+        raise ArgumentError(
+            "tree_unflatten",
+            f"argument 'treespec' must be an instance of TreeSpec, not {type(treespec).__name__}",
+        )
     leaves = list(leaves)
     rest = iter(leaves)
 
@@ -314,16 +476,34 @@ def tree_unflatten(leaves: list[Any], treespec: TreeSpec) -> Any:
 def tree_map(
     func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
-    """Return a tree with a function applied to each leaf (and to the leaves of further trees).
+    """Return a tree with a function applied to each leaf.
+
+    Parameters
+    ----------
+    func : callable
+        Gets a leaf, and of each further tree what is in the leaf's place: perhaps a container.
+    tree : object
+        Whose leaves they are.
+    *rests : object
+        Trees with the same containers above the leaves of `tree`; see `TreeSpec.flatten_up_to`.
+    is_leaf : callable, optional
+        Says of a container of `tree` whether it is a leaf, too.
+
+    Raises
+    ------
+    ValueRangeError
+        If a further tree has other containers.
 
     Examples
     --------
     >>> from tt.core.layers.pytree import tree_map
     >>> tree_map(lambda x: -x, (1, [2, {"a": 3}]))
     (-1, [-2, {'a': -3}])
+    >>> tree_map(lambda x, y: (x, y), [1, 2], ["a", ["b", "c"]])
+    [(1, 'a'), (2, ['b', 'c'])]
     """
     leaves, spec = tree_flatten(tree, is_leaf)
-    others = [tree_leaves(rest, is_leaf) for rest in rests]
+    others = [spec.flatten_up_to(rest) for rest in rests]
     return tree_unflatten([func(*values) for values in zip(leaves, *others, strict=True)], spec)
 
 

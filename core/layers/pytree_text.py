@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tt.core.by_name import object_named
 from tt.core.errors import UnsupportedError, ValueRangeError
-from tt.core.layers.pytree import SAVED, TreeSpec, tree_unflatten
+from tt.core.layers.pytree import SAVED, LeafSpec, TreeSpec, tree_unflatten
 
 __all__ = ["treespec_dumps", "treespec_loads", "treespec_pprint"]
 
@@ -76,7 +76,7 @@ def _named(kind: type, context: Any) -> tuple[str, Any]:
             "  try: register_pytree_node(..., serialized_type_name=...)"
         )
     if kind is defaultdict:
-        keys, factory = context
+        factory, keys = context
         if not isinstance(factory, type) or factory.__module__ not in _FACTORIES:
             raise UnsupportedError(f"a defaultdict of {factory!r} has no text in structures")
         return name, {
@@ -132,7 +132,7 @@ def _read(written: dict[str, Any]) -> TreeSpec:
     name, context = written["type"], written["context"]
     children = tuple(_read(child) for child in written["children_spec"])
     if name is None:
-        return TreeSpec(None, None, ())
+        return LeafSpec()
     for kind, saved in SAVED.items():
         if saved.name == name:
             restored = json.loads(context) if saved.load is None else saved.load(context)
@@ -141,7 +141,7 @@ def _read(written: dict[str, Any]) -> TreeSpec:
         raise ValueRangeError(f"no container {name!r} is registered for structures")
     kind = _KINDS[name]
     if kind is defaultdict:
-        return TreeSpec(kind, (list(context["dict_context"]), _factory(context)), children)
+        return TreeSpec(kind, [_factory(context), list(context["dict_context"])], children)
     plain = json.loads(context)
     return TreeSpec(kind, plain, children)
 

@@ -64,7 +64,8 @@ def call_in_further_form(function: Any, args: tuple[Any, ...], kwargs: Mapping[s
         other = args[1] if len(args) > 1 else options.get("other")
         if isinstance(first, Number) and isinstance(other, TensorBase | Number):
             # `sub` refuses booleans, and this one must not become a number before it does.
-            keeps_bool = isinstance(first, bool) and function.__name__ == "sub"
+            kind: type = type(first)
+            keeps_bool = kind is bool and function.__name__ == "sub"
             return function(number_as_tensor(first, first if keeps_bool else other), *args[1:], **options)
         if isinstance(first, Number):
             return NotImplemented

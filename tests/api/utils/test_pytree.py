@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -98,3 +99,125 @@ def test_a_structure_flattens_other_trees_up_to_its_leaves(tree: Any, other: Any
 def test_modules_are_found_where_programs_look_for_them() -> None:
     assert tt.nn.functional.grad is tt.nn.grad
     assert tt.utils.data.dataloader.get_worker_info is tt.utils.data.get_worker_info
+
+
+def _outcome(call: Any) -> Any:
+    """Return the result of a call, or the error of PyTorch's that it is."""
+    try:
+        return call()
+    except (ValueError, TypeError) as error:
+        return ValueError if isinstance(error, ValueError) else TypeError
+
+
+PAIRS = [
+    (1, [5]),
+    (None, [5]),
+    ([1, 2], [[5], (6,)]),
+    ([1, 2], (5, 6)),
+    ([1, 2], [5]),
+    ({"a": 1, "b": 2}, {"b": 5, "a": {"x": 1}}),
+    ({"a": 1}, OrderedDict(a=[1])),
+    ({"a": 1}, {"b": 1}),
+    ([1, [2, 3]], [1, 2]),
+    ([1, (2, 3)], [1, {}]),
+]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("tree", "rest"), PAIRS)
+@pytest.mark.parametrize("is_leaf", [None, lambda node: isinstance(node, tuple)])
+def test_what_further_trees_have_in_a_leaf_s_place_is_passed_whole(
+    tree: Any, rest: Any, is_leaf: Any
+) -> None:
+    theirs = pytest.importorskip("torch.utils._pytree")
+
+    def results(library: Any) -> list[Any]:
+        def with_path(path: Any, *values: Any) -> Any:
+            return library.keystr(path), values
+
+        return [
+            _outcome(lambda: library.tree_map(lambda *values: values, tree, rest, is_leaf=is_leaf)),
+            _outcome(lambda: library.tree_map_with_path(with_path, tree, rest, is_leaf=is_leaf)),
+            _outcome(lambda: library.tree_map_(lambda *values: values, tree, rest, is_leaf=is_leaf)),
+        ]
+
+    assert results(pytree) == results(theirs)
+
+
+def _registrations(library: Any) -> list[Any]:
+    """Return what a program sees of the table of containers."""
+
+    class Pair:
+        def __init__(self, a: Any, b: Any) -> None:
+            self.a, self.b = a, b
+
+    @dataclass
+    class Point:
+        x: Any
+        y: Any = None
+        z: Any = 3
+
+    @dataclass(frozen=True)
+    class Norm:
+        name: str
+
+    class Plain:
+        pass
+
+    table = library.SUPPORTED_NODES
+    seen: list[Any] = [kind in table for kind in (dict, list, deque, OrderedDict, defaultdict, Pair, int)]
+    nested = defaultdict(list, a=[1])
+    seen += [
+        table[kind].flatten_fn(value)
+        for kind, value in ((list, [1]), (dict, {"a": 2}), (defaultdict, nested))
+    ]
+    seen += [table[dict].unflatten_fn([3], ["a"]), table[tuple].unflatten_fn([3], None), len(table[list])]
+    library.register_pytree_node(
+        Pair,
+        lambda pair: ([pair.a, pair.b], None),
+        lambda items, _: Pair(*items),
+        flatten_with_keys_fn=lambda pair: (
+            [(library.GetAttrKey("a"), pair.a), (library.GetAttrKey("b"), pair.b)],
+            None,
+        ),
+    )
+    library.register_dataclass(Point, drop_field_names=["z"], field_names=["x", "y"])
+    library.register_constant(Norm)
+    paths = library.tree_leaves_with_path([Pair(1, [2]), Point(3), Norm("l2")])
+    seen += [[(library.keystr(path), leaf) for path, leaf in paths]]
+    seen += [[library.key_get(Pair(1, [2]), path) for path, _ in library.tree_leaves_with_path(Pair(1, [2]))]]
+    seen += [vars(library.tree_map(lambda x: -x, Point(1, z=5))), library.is_constant_class(Norm)]
+    seen += [library.tree_structure(Norm("a")) == library.tree_structure(Norm(name)) for name in "ab"]
+    seen += [
+        _outcome(lambda: library.register_constant(Plain)),
+        _outcome(lambda: library.register_dataclass(Plain)),
+    ]
+    seen += [_outcome(lambda: library.register_dataclass(Point, field_names=["x"]))]
+    with pytest.warns(FutureWarning):
+        library._register_pytree_node(Plain, lambda plain: ([1], None), lambda items, _: items[0])
+    seen += [library.tree_leaves(Plain()), _outcome(lambda: library.tree_leaves_with_path(Plain()))]
+    for kind in (Pair, Point, Norm, Plain):
+        del table[kind]
+    seen += [Pair in table, len(library.tree_leaves(Pair(1, 2)))]
+    spec = library.tree_structure([1, [2, 3]])
+    seen += [library._broadcast_to_and_flatten(tree, spec) for tree in (0, [0, 1], [0, (1, 2)])]
+    seen += [
+        library.map_only(int)(str)(1),
+        library.map_only((int, str))(len)(2.5),
+        library._get_node_type({}),
+    ]
+    seen += [
+        isinstance(spec.children_specs[0], library.LeafSpec),
+        spec.num_nodes,
+        spec.num_leaves,
+        spec.num_children,
+    ]
+    seen += [library.TreeSpec(list, None, children_specs=[library.LeafSpec()]) == library.tree_structure([1])]
+    return [*seen, _outcome(lambda: library.tree_unflatten([1], 3))]
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings(r"ignore:`(treespec|isinstance).* is deprecated:FutureWarning")
+def test_the_table_of_containers_is_pytorch_s() -> None:
+    theirs = pytest.importorskip("torch.utils._pytree")
+    assert _registrations(pytree) == _registrations(theirs)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tt
 from tt.core.layers.pytree import (
-    _REGISTERED,
+    SUPPORTED_NODES,
     tree_any,
     tree_flatten,
     tree_leaves,
@@ -148,4 +148,4 @@ def test_results_with_names_are_known_and_those_in_c_can_be_containers():
     try:
         assert tree_map(lambda n: 2 * n, size) == os.terminal_size((160, 48))
     finally:
-        del _REGISTERED[os.terminal_size]
+        del SUPPORTED_NODES[os.terminal_size]

@@ -24,7 +24,7 @@ TREES = [
 
 @pytest.fixture
 def pair(monkeypatch):
-    monkeypatch.setattr(pytree, "_REGISTERED", {})
+    monkeypatch.setattr(pytree, "SUPPORTED_NODES", dict(pytree.SUPPORTED_NODES))
     for name in list(pytree.SAVED):
         monkeypatch.delitem(pytree.SAVED, name)
 
