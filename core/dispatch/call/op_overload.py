@@ -679,6 +679,17 @@ class OpOverload:
 # An extension type has no properties of these names, so an ordinary subclass does.  A call costs nothing more: it
 # inherits the compiled `__call__`.
 class DescribedOverload(OpOverload):  # noqa: D101 - the docstring is the property: that of the operator
+    # A dict with something in it would be looked into by every call of a method; the interpreted base has one already.
+    __slots__ = ("__qualname__", *(() if "__dict__" in vars(OpOverload) else ("__dict__",)))
+
+    def __init__(self, operator: Operator, form: str, plan: SignaturePlan, name: str) -> None:
+        super().__init__(operator, form, plan, name)
+        self.__qualname__ = name
+
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+        return {}  # as functions written in C: `typing.get_type_hints` asks for them
+
     @property
     def __name__(self) -> str:
         return self.name

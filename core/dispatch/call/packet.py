@@ -107,6 +107,7 @@ class PacketOp(OpOverloadPacket):
             next((overload for overload in op_overloads.values() if overload.leading == 1), None)
         )
         self.__name__ = self.__qualname__ = self.name = name
+        self.__annotations__ = {}  # as functions written in C: `typing.get_type_hints` asks for them
         self.op_overloads = op_overloads
         # A tensor of one integer could be a dim, too, so overloads with more tensors come first.
         self._in_turn = sorted(op_overloads.values(), key=_fewest_tensors_last)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import typing
 from typing import Any
 
 import numpy as np
@@ -199,6 +201,20 @@ def test_a_function_is_a_method_of_tensors_alone() -> None:
     like = Like()
     assert like.act() == (tt.tanh, (like,))
     assert x.as_subclass(Sub).act().tolist() == x.tanh().tolist()
+
+
+@pytest.mark.parametrize(
+    "function", [tt.tanh, tt.max, tt.nn.functional.gelu, tt.nn.functional.relu, tt.linalg.inv]
+)
+def test_functions_have_the_names_that_programs_look_for(function: Any) -> None:
+    assert isinstance(function.__qualname__, str) and function.__qualname__ == function.__name__
+    assert typing.get_type_hints(function) == {}
+
+    @functools.wraps(function)
+    def wrapper(*args: Any) -> Any:
+        return function(*args)
+
+    assert wrapper.__qualname__ == function.__name__ and wrapper.__module__ == function.__module__
 
 
 @pytest.mark.torch
