@@ -68,7 +68,7 @@ LEFT_OUT: Final = (
         "tt.utils.benchmark.Timer, tt.trace_calls",
     ),
     _row(
-        "jit.script jit.trace Script* *ScriptModule* ScriptModule* AliasDb *Type Argument ArgumentSpec "
+        "Script* *ScriptModule* ScriptModule* AliasDb *Type Argument ArgumentSpec "
         "Block CallStack Capsule Code CompilationUnit CompleteArgumentSpec ConcreteModule* "
         "DeepCopyMemoTable DeserializationStorageContext SerializationStorageContext ErrorReport "
         "ExecutionPlan FileCheck FunctionSchema Gradient Graph GraphExecutorState IODescriptor "
@@ -137,7 +137,7 @@ LEFT_OUT: Final = (
     ),
     _row(
         "utils.bundled_inputs utils.mobile_optimizer utils.jit utils.model_dump utils.show_pickle utils.backcompat "
-        "utils.throughput_benchmark utils.ThroughputBenchmark jit.ScriptModule jit.ScriptFunction jit.CompilationUnit "
+        "utils.throughput_benchmark utils.ThroughputBenchmark jit.ScriptFunction jit.CompilationUnit "
         "jit.Attribute jit.Error jit.enable_onednn_fusion jit.onednn_fusion_enabled jit.export_opnames jit.freeze "
         "jit.interface jit.load jit.save jit.optimize_for_inference jit.set_fusion_strategy jit.strict_fusion "
         "jit.trace_module testing.FileCheck nn.cpp",

@@ -1,19 +1,31 @@
-"""tt.jit: what programs ask of TorchScript.  tt has none: nothing is scripted, and decorators change nothing."""
+"""tt.jit: what programs ask of TorchScript.  tt has none: `script` and `trace` return what they are given.
+
+Note [Scripts that run as Python]
+---------------------------------
+Libraries script their functions when they are imported, and would not load if `script` raised.  A scripted function
+computes what the function computes, so the function itself is an honest answer, given with the DeprecationWarning that
+PyTorch gives.  What a script can do and Python cannot, to be saved without its source, is left out: `jit.save`,
+`.graph`, `.code`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 
-from tt.errors import ArgumentError, UnsupportedError
+from tt.core.lazy import attach
+from tt.errors import ArgumentError
 from tt.futures import Future
+from tt.library import warn_user
 
 __all__ = [
-    "Final", "Future", "annotate", "export", "fork", "ignore", "is_scripting", "is_tracing", "isinstance", "script",
-    "script_if_tracing", "trace", "unused", "wait",
+    "Final", "Future", "TracerWarning", "annotate", "export", "fork", "ignore", "is_scripting", "is_tracing",
+    "isinstance", "script", "script_if_tracing", "trace", "unused", "wait",
 ]  # fmt: skip
+__all__ += attach(__name__, {"._script_module": "ScriptModule script_method"}, modules="annotations")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Scripted = TypeVar("Scripted")
 _isinstance = isinstance
 
 
@@ -81,14 +93,80 @@ def isinstance(obj: object, target_type: Any) -> bool:
     return _isinstance(obj, cast(Any, getattr(target_type, "__origin__", None) or target_type))
 
 
-def script(obj: object, *args: Any, **kwargs: Any) -> Any:
-    """Raise UnsupportedError, because tt has no TorchScript."""
-    raise UnsupportedError("jit.script(): tt has no TorchScript: call the function or module itself")
+def _deprecated(name: str) -> None:
+    warn_user(
+        f"`jit.{name}` is deprecated, and tt has no TorchScript: what it is given is returned, and runs as Python",
+        DeprecationWarning,
+    )
 
 
-def trace(func: object, *args: Any, **kwargs: Any) -> Any:
-    """Raise UnsupportedError, because tt has no TorchScript."""
-    raise UnsupportedError("jit.trace(): tt has no TorchScript: call the function or module itself")
+def script(obj: Scripted, *args: Any, **kwargs: Any) -> Scripted:
+    """Return a function, a module or a class as it is: it runs as Python.
+
+    Parameters
+    ----------
+    obj : callable
+        The function, module or class.
+    *args, **kwargs
+        PyTorch's options; accepted and not used.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be called.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import tt
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", DeprecationWarning)
+    ...     relu = tt.jit.script(tt.relu)
+    >>> relu is tt.relu
+    True
+    """
+    if not callable(obj):
+        raise ArgumentError("jit.script", f"takes a function, module or class, not {type(obj).__name__}")
+    _deprecated("script")
+    return obj
+
+
+def trace(func: Scripted, *args: Any, **kwargs: Any) -> Scripted:
+    """Return a function or a module as it is, without a call: it runs as Python, also for other inputs.
+
+    Parameters
+    ----------
+    func : callable
+        The function or module.
+    *args, **kwargs
+        The inputs and options of PyTorch's tracer; accepted and not used.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be called.
+    """
+    if not callable(func):
+        raise ArgumentError("jit.trace", f"takes a function or module, not {type(func).__name__}")
+    _deprecated("trace")
+    return func
+
+
+class TracerWarning(Warning):
+    """What PyTorch warns of while it traces; programs filter it by its class, and tt never gives it."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Do nothing: there are none."""
+
+
+def _overload(func: Function) -> Function:
+    """Return the function as it is: it declares types for a script, and the definition that follows it is called."""
+    return func
+
+
+_overload_method = _overload
+_script_if_tracing = script_if_tracing
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:

@@ -63,7 +63,7 @@ HELPERS: Final = (
     "get_file_path", "prepare_multiprocessing_environment", "profiler_allow_*", "factory_kwargs",
 )  # fmt: skip
 """What modules without `__all__` import for themselves."""
-ONLY_RAISE: Final = frozenset({"compile", "jit.script", "jit.trace", "compiler.compile"})
+ONLY_RAISE: Final = frozenset({"compile", "compiler.compile"})
 """Names that exist only to give a reason, which do not count."""
 
 

@@ -43,6 +43,7 @@ WITHOUT = {
     "cuda.graphs": "its names are those of cuda",
     "cuda.random": "its names are those of cuda",
     "cuda.streams": "its names are those of cuda",
+    "jit.annotations": "types for annotations, as PyTorch's",
     "nn.common_types": "types for annotations, as PyTorch's",
     "return_types": "classes of the results of operators, which their pages describe",
     "signal": "holds signal.windows",
