@@ -12,6 +12,7 @@ import tt
 from tt import Tensor
 from tt.backends.cpu.backend import CpuBackend, element_strides
 from tt.backends.cpu.general import GeneralKernels
+from tt.backends.cpu.native import loading
 
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "rows": lambda x: x,
@@ -106,6 +107,26 @@ def test_copies_keep_the_strides_of_dimensions_of_one_element(device: str, shape
     if device == "cpu":
         values = [y.unique().tolist() for y in (*copies[:4], *likes[:3])]
         assert values == [[2.5], [2.5], [2], [2.5], [0.0], [1.0], [3.0]]
+
+
+@pytest.mark.skipif(
+    not loading.status().active, reason="NumPy chooses the strides of dimensions of one element"
+)
+@pytest.mark.parametrize("shape", [(10, 3, 1, 1), (8, 1, 3, 3), (1, 3, 1, 1), (1, 1, 2, 3)], ids=str)
+def test_numbers_and_broadcast_tensors_leave_the_strides_of_dimensions_of_one_element(
+    shape: tuple[int, ...],
+) -> None:
+    operations: list[Callable[[Tensor, Tensor], Tensor]] = [
+        lambda x, y: x * 5, lambda x, y: 1 - x, lambda x, y: x > 0.5, lambda x, y: x + y, lambda x, y: y / x,
+    ]  # fmt: skip
+    for memory_format in (tt.channels_last, tt.contiguous_format):
+        x, y = tt.rand(shape).to(memory_format=memory_format), tt.rand(shape[1], 1, 1)
+        like = tt.empty_strided(shape, x.stride(), device="meta")
+        for operation in operations:
+            assert operation(x, y).stride() == operation(like, y.to("meta")).stride()
+            assert (
+                operation(x, y).tolist() == operation(x.clone(memory_format=tt.contiguous_format), y).tolist()
+            )
 
 
 def test_copies_of_flipped_dimensions_of_one_element_have_no_negative_strides() -> None:

@@ -286,9 +286,9 @@ static bool tt_find_rows(tt_job *job, int ndim, const npy_intp *shape, npy_intp 
 }
 
 /* The order of dimensions in which an iteration over several arrays is local: order[0] is the innermost one.  Of two
- * dimensions, the first array in which they have different steps decides, as for `dense_strides` of core: new results
- * get their dimensions in this order. */
-static void tt_order(int ndim, int count, npy_intp (*const steps)[NPY_MAXDIMS], int *order)
+ * dimensions, the first array in which they have different steps decides, or equal ones and the first is shorter, as for
+ * `dense_strides` of core: new results get their dimensions in this order. */
+static void tt_order(int ndim, int count, const npy_intp *shape, npy_intp (*const steps)[NPY_MAXDIMS], int *order)
 {
     for (int d = 0; d < ndim; d++) order[d] = ndim - 1 - d;
     for (int i = 1; i < ndim; i++) {
@@ -297,8 +297,9 @@ static void tt_order(int ndim, int count, npy_intp (*const steps)[NPY_MAXDIMS], 
             bool undecided = true, swap = false;
             for (int k = 0; k < count; k++) {
                 npy_intp outer = llabs(steps[k][moved]), inner = llabs(steps[k][order[j]]);
-                if (outer == 0 || inner == 0 || outer == inner) continue;
-                swap = inner > outer;
+                if (outer == 0 || inner == 0) continue;
+                if (outer == inner && shape[order[j]] <= shape[moved]) continue;
+                swap = inner >= outer;
                 undecided = false;
                 break;
             }
@@ -411,7 +412,8 @@ static PyObject *tt_elementwise(const char *name, int inputs, const tt_input *in
         for (int d = 0; d < lacks; d++) steps[k][d] = 0;
         for (int d = lacks; d < ndim; d++) {
             npy_intp size = PyArray_DIM(in[k].array, d - lacks);
-            steps[k][d] = size == 1 ? 0 : PyArray_STRIDE(in[k].array, d - lacks);
+            /* Where nothing grows, the stride of one element stays: it says which memory format an image has. */
+            steps[k][d] = size == 1 && shape[d] != 1 ? 0 : PyArray_STRIDE(in[k].array, d - lacks);
         }
     }
     int order[NPY_MAXDIMS], known = inputs;
@@ -424,7 +426,7 @@ static PyObject *tt_elementwise(const char *name, int inputs, const tt_input *in
         for (int d = 0; d < ndim; d++) steps[inputs][d] = shape[d] == 1 ? 0 : PyArray_STRIDE(out, d);
         known++;
     }
-    tt_order(ndim, known, steps, order);
+    tt_order(ndim, known, shape, steps, order);
     if (out == NULL) {
         PyArray_Descr *descr = PyArray_DescrFromType(tt_number_of(result));
         npy_intp step = tt_sizes[result];

@@ -141,7 +141,7 @@ static PyObject *call_glu_backward(PyObject *module, PyObject *const *args, Py_s
     for (int k = 1; k < GLU_OPERANDS; k++)
         for (int d = 0; d < ndim; d++) steps[k][d] = shape[d] == 1 ? 0 : PyArray_STRIDE(arrays[k], d);
     int order[NPY_MAXDIMS];
-    tt_order(ndim, GLU_OPERANDS, steps, order);
+    tt_order(ndim, GLU_OPERANDS, shape, steps, order);
     for (int k = 0; k < GLU_OPERANDS; k++) {
         bool second = k == 2 || k == 4;
         tt_view *view = &job.views[k];
