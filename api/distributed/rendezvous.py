@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import Any, Final
 from urllib.parse import ParseResult, parse_qsl, unquote, urlencode, urlparse, urlunparse
 
@@ -214,6 +215,12 @@ def from_environment(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **kwargs: A
 
 def of_mpi(launch: Launch, timeout: timedelta) -> Store:
     """Return a store that rank 0 serves at an address that MPI tells the others."""
+    if find_spec("mpi4py") is None:
+        raise problem(
+            "env",
+            f"{launch.launcher} has started this process and says no address, which mpi4py could find out\n"
+            "  try: MASTER_ADDR and MASTER_PORT in the environment, or pip install mpi4py",
+        )
     from tt.distributed.engines.mpi_world import share  # where MPI is the launcher
 
     if launch.rank == 0:

@@ -11,6 +11,7 @@ import tt
 import tt.distributed as dist
 from tests.api.distributed.programs import run
 from tt.distributed import DistError, DistTimeoutError
+from tt.distributed.backend import Awaited
 from tt.distributed.progress import Expired, Operation, Progress
 
 
@@ -35,6 +36,31 @@ class Counted:
 class Never(Counted):
     def __init__(self):
         super().__init__(10**9)
+
+
+class Slept(Awaited):
+    """Is done when an event is set, on which a thread sleeps; notes whether the loop was locked meanwhile."""
+
+    def __init__(self, loop):
+        self.event, self._loop, self.locked = threading.Event(), loop, []
+
+    def test(self):
+        return self.event.is_set()
+
+    def cancel(self):
+        pass
+
+    def linger(self, seconds):
+        other = threading.Thread(target=self._look)
+        other.start()
+        other.join()
+        self.event.wait(seconds)
+
+    def _look(self):
+        free = self._loop.lock.acquire(blocking=False)
+        self.locked.append(not free)
+        if free:
+            self._loop.lock.release()
 
 
 def waiting(*pending, returns=None):
@@ -82,6 +108,18 @@ def test_the_background_thread_runs_what_nobody_waits_for_and_sleeps_otherwise(l
     assert log == ["x"]
     loop.stop(DistError("end"))
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_thread_sleeps_on_what_another_rank_does_without_the_lock(loop, background):
+    pending = Slept(loop)
+    work = Operation("op", waiting(pending), timeout=5)
+    loop.submit(work, background=background)
+    threading.Timer(0.1, pending.event.set).start()
+    assert work.wait()
+    assert pending.locked
+    # The caller and the background thread take turns: either may hold the lock for a moment while the other sleeps.
+    assert pending.locked.count(False) > len(pending.locked) // 2
 
 
 def test_an_operation_that_expires_may_report_and_its_pending_is_cancelled(loop):

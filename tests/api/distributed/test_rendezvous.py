@@ -4,6 +4,7 @@ import socket
 import sys
 import threading
 from datetime import timedelta
+from importlib import import_module
 
 import pytest
 
@@ -189,3 +190,13 @@ def test_pytorch_says_the_same_of_wrong_addresses():
             message = str(caught.value).replace("torch.distributed", "tt.distributed")
             said.append(message.partition("\n")[0])  # ours has a remedy after it
         assert said[0] == said[1]
+
+
+def test_under_mpiexec_without_mpi4py_an_address_is_asked_for(monkeypatch):
+    monkeypatch.setenv("PMI_RANK", "0")
+    monkeypatch.setenv("PMI_SIZE", "2")
+    monkeypatch.setattr(import_module("tt.distributed.rendezvous"), "find_spec", lambda name: None)
+    with pytest.raises(
+        ValueError, match=r"mpiexec has started this process.*\n  try: MASTER_ADDR and MASTER_PORT"
+    ):
+        next(dist.rendezvous("env://"))

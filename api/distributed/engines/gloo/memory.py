@@ -35,8 +35,8 @@ __all__ = ["SHARES_MEMORY", "SLOT", "Memory", "new_segment"]
 # was killed, leaves no memory behind that others write to.  Segments have no names: whatever is killed when, the system
 # frees them with the last process.  (Rejected: files in /dev/shm, whose names outlive a killed job; reading the memory
 # of other processes directly, which containers forbid; semaphores, which a killed rank would leave locked.)
-SLOT: Final = 1 << 19
-"""Bytes of a slot: both slots of two ranks stay in the second-level cache of a processor."""
+SLOT: Final = 1 << 20
+"""Bytes of a slot: those of a few ranks stay in the last-level cache, and each step costs a rank its turn."""
 _PAGE: Final = 4096
 SIZE: Final = _PAGE + 2 * SLOT
 SHARES_MEMORY: Final = hasattr(os, "memfd_create")

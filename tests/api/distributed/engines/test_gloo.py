@@ -179,6 +179,32 @@ def test_large_collectives_of_every_kind_are_right(size, way):
     assert all(run(large_collectives, size, backend="gloo"))
 
 
+def test_where_the_system_cannot_wake_ranks_and_orders_memory_loosely_it_is_the_same(monkeypatch):
+    # As on another processor or system: ranks nap, and each access of a counter is fenced.
+    if not memory.SHARES_MEMORY:
+        pytest.skip("there is no memory to share")
+    monkeypatch.setattr(memory, "_FUTEX", None)
+    monkeypatch.setattr(memory, "_ORDERED", False)
+    assert all(run(every_collective, 3, "memory", backend="gloo"))
+
+
+def test_a_rank_that_sleeps_is_woken_by_the_one_it_waits_for(monkeypatch):
+    if memory._FUTEX is None:
+        pytest.skip("the system cannot wake ranks")
+    monkeypatch.setenv(joining.SHARED_MEMORY, "1")
+    engines = joined(2)
+    first = engines[0].barrier()
+    assert not first.test()
+    later = threading.Timer(0.2, lambda: until_done(engines[1].barrier()))
+    later.start()
+    begin = time.monotonic()
+    first.linger(0.999)
+    assert first.test() and time.monotonic() - begin < 0.9
+    later.join()
+    for engine in engines:
+        engine.abort()
+
+
 def floating_sums():
     """Add up numbers whose sum depends on the order; return the bits, and those of the order of the ranks."""
     rank, size = dist.get_rank(), dist.get_world_size()
