@@ -46,6 +46,15 @@ OWN: Final = {
         "Swap the imports of PyTorch programs.",
         ("tt port model.py", "tt port --write train.py model.py"),
     ),
+    "exec": Entry(
+        "tt.cli.exec:execute",
+        "Run a PyTorch program, whose import torch gives tt.",
+        ("tt exec train.py", "tt exec -m package.train"),
+        settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    ),
+    "as-torch": Entry(
+        "tt.cli.as_torch:app", "Let import torch give tt in an environment: install, remove, status."
+    ),
     "run": Entry(
         "tt.cli.run:run",
         "Start a program on several ranks, as torchrun does.",

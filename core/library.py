@@ -72,7 +72,7 @@ __all__ = attach(
         "tt.core.types.float8": "decode_float8 encode_float8 is_float8",
         "tt.core.types.freedom": "degrees_of_freedom",
         "tt.core.types.keys": "KEYS OVERRIDDEN",
-        "tt.core.types.layout": "layout register_layout",
+        "tt.core.types.layout": "layout layout_name register_layout",
         "tt.core.types.memory_format": "order_of_strides",
         "tt.core.types.promotion": "get_default_dtype promote_types result_type",
         "tt.core.types.scalars": "Scalar fitted_number",

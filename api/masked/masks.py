@@ -27,7 +27,7 @@ def given_mask(op: str, input: tt.Tensor, mask: object) -> Any:
 
 def is_sparse(tensor: tt.Tensor) -> bool:
     """Return whether a tensor is of a sparse layout."""
-    return str(tensor.layout).startswith("tt.sparse_")
+    return tensor.layout.name.startswith("sparse_")
 
 
 def expect_strided(op: str, input: tt.Tensor) -> None:

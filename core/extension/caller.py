@@ -83,7 +83,7 @@ def load_native() -> tuple[ModuleType | None, str]:
         return None, f"{header} is missing (a package python3-dev or python3-devel has it)"
     source = Path(__file__).with_name("caller.c")
     text = source.read_text(encoding="utf-8")
-    # The second folder has `pyconfig.h` where a system splits the headers.
+    # The second folder has the configuration of the build where a system splits the headers.
     folders = dict.fromkeys((sysconfig.get_path("include"), sysconfig.get_path("platinclude")))
     plan = BuildPlan(_NAME, [Unit("c", text)], include_paths=list(folders), python=True)
     try:

@@ -21,6 +21,7 @@ from tt.core.methods.memory.host_access import host_array, layers_of, requires_g
 from tt.core.tensor.tensor import Tensor
 from tt.core.types import dtype as dt
 from tt.core.types.complex32 import decode_complex32
+from tt.core.types.layout import strided
 from tt.core.types.promotion import get_default_dtype
 
 __all__ = [
@@ -425,7 +426,7 @@ def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[
     else:
         suffixes += [size] * (_Current.options.edgeitems == 0) + ([] if usual else [dtype])
         body = format_array(host_array(tensor), indent) if contents is None else contents
-    if str(tensor.layout) != "tt.strided":
+    if tensor.layout is not strided:
         suffixes.append(f"layout={tensor.layout}")
     return body if contents is None else contents, suffixes
 

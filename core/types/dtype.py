@@ -26,6 +26,7 @@ import ml_dtypes
 import numpy as np
 
 from tt.core.errors import DtypeError, UnknownNameError
+from tt.core.types.spelling import SPELLING
 
 __all__ = [
     "ALL_DTYPES",
@@ -103,10 +104,10 @@ class dtype:  # noqa: N801 - PyTorch's name
         return self.kind in ("signed", "floating", "complex") and self.name != "float8_e8m0fnu"
 
     def __repr__(self) -> str:
-        return f"tt.{self.name}"
+        return f"{SPELLING.package}.{self.name}"
 
     def __str__(self) -> str:
-        return f"tt.{self.name}"
+        return f"{SPELLING.package}.{self.name}"
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return to_dtype, (self.name,)

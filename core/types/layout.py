@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tt.core import plugins
 from tt.core.types.keys import KEYS
+from tt.core.types.spelling import SPELLING
 
 __all__ = ["LAYOUTS", "layout", "register_layout", "strided", "to_layout"]
 
@@ -28,7 +29,7 @@ class layout:  # noqa: N801 - PyTorch's name
         self.name, self.bit = name, bit
 
     def __repr__(self) -> str:
-        return f"tt.{self.name}"
+        return f"{SPELLING.package}.{self.name}"
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return to_layout, (self.name,)
@@ -47,6 +48,18 @@ def register_layout(name: str) -> layout:
 strided: Final = register_layout("strided")
 
 
+def layout_name(value: Any) -> str:
+    """Return the name of a layout, given as such or by its name (with a module in front or not).
+
+    Examples
+    --------
+    >>> from tt.core.types.layout import layout_name, strided
+    >>> layout_name(strided), layout_name("tt.sparse_csr")
+    ('strided', 'sparse_csr')
+    """
+    return value.name if isinstance(value, layout) else str(value).rpartition(".")[2]
+
+
 def to_layout(value: Any) -> layout:
     """Return the layout that a user means.
 
@@ -59,7 +72,7 @@ def to_layout(value: Any) -> layout:
     """
     if isinstance(value, layout):
         return value
-    name = str(value).removeprefix("tt.")
+    name = layout_name(value)
     if name in LAYOUTS:
         return LAYOUTS[name]
     plugins().require("layout", name)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tt.core.errors import UnknownNameError
+from tt.core.types.spelling import SPELLING
 
 __all__ = [
     "ORDERS",
@@ -42,7 +43,7 @@ class memory_format:  # noqa: N801 - PyTorch's name
         self.name = name
 
     def __repr__(self) -> str:
-        return f"tt.{self.name}"
+        return f"{SPELLING.package}.{self.name}"
 
     def __reduce__(self) -> str:
         return self.name

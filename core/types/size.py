@@ -7,6 +7,8 @@ from math import prod
 from operator import index
 from typing import Any, SupportsIndex, overload
 
+from tt.core.types.spelling import SPELLING
+
 __all__ = ["Size", "unchecked_size"]
 
 
@@ -47,7 +49,7 @@ class Size(tuple[int, ...]):
         return prod(self)
 
     def __repr__(self) -> str:
-        return f"tt.Size({list(self)})"
+        return f"{SPELLING.package}.Size({list(self)})"
 
     def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):

@@ -57,7 +57,7 @@ NAMESPACES: Final = {
         "testing", "utils.benchmark", "utils.flop_counter", "utils.module_tracker", "utils.tensorboard",
         "utils.deterministic", "utils.collect_env", "utils",
     ),
-    "Porting programs": ("port", "jit", "compiler"),
+    "Porting programs": ("as_torch", "port", "jit", "compiler"),
 }  # fmt: skip
 """The namespaces with a page, by chapter.
 

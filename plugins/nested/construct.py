@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from tt.core.library import Tensor, as_tensor, errors, ops, to_dtype
+from tt.core.library import Tensor, as_tensor, errors, layout_name, ops, to_dtype
 from tt.plugins.nested.copies import padded
 from tt.plugins.nested.parts import is_nested, jagged
 from tt.plugins.nested.raggedness import Raggedness
@@ -17,9 +17,9 @@ __all__ = [
 
 
 def _check_layout(what: str, layout: Any) -> None:
-    if layout is None or str(layout).removeprefix("tt.") == "jagged":
+    if layout is None or layout_name(layout) == "jagged":
         return
-    if str(layout).removeprefix("tt.") == "strided":
+    if layout_name(layout) == "strided":
         raise errors.LayoutError(
             f"{what}(): tt has no nested tensors of the layout tt.strided: rows that differ in several dimensions "
             "have no operators that lists of tensors lack\n  try: layout=tt.jagged"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import Tensor, errors, ops
+from tt.core.library import Tensor, errors, layout, ops
 from tt.plugins.nested.parts import (
     batch_of,
     first_nested,
@@ -96,7 +96,9 @@ def _factory(op: str) -> Callable[..., Any]:
     """Return a factory of jagged tensors like another."""
 
     def function(self: Tensor, *options: Any) -> Tensor:
-        kept = [None if str(option) == "tt.jagged" else option for option in options]
+        kept = [
+            None if isinstance(option, layout) and option.name == "jagged" else option for option in options
+        ]
         values = run(op, (values_of(self), *kept))
         return like(self, values) if values.device.type == self.device.type else _elsewhere(self, values)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.library import QUANTIZED, Tensor, dtype, errors, from_numpy_dtype, ops, to_dtype
+from tt.core.library import QUANTIZED, Tensor, dtype, errors, from_numpy_dtype, layout_name, ops, to_dtype
 from tt.plugins.quantized.handle import is_quantized, made, order_of, quantizer_of
 from tt.plugins.quantized.quantizer import PerChannel, PerTensor
 from tt.plugins.quantized.rounding import LIMITS, rounded
@@ -298,7 +298,7 @@ def empty_quantized(
     if dtype is not None and to_dtype(dtype) is not qtensor.dtype:
         raise errors.DtypeError(f"{name}(): dtype must be that of qtensor, {qtensor.dtype}, not {dtype}")
     # Quantized tensors of PyTorch say that they are strided.
-    if layout is not None and str(layout) not in ("tt.quantized", "tt.strided"):
+    if layout is not None and layout_name(layout) not in ("quantized", "strided"):
         raise errors.LayoutError(f"{name}(): a quantized tensor is not of the layout {layout}")
     quantizer, shape = quantizer_of(qtensor), list(size)
     if isinstance(quantizer, PerChannel) and (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tt.core.library import REGISTRY, Tensor, errors, handle_of, ops
+from tt.core.library import REGISTRY, Tensor, errors, handle_of, layout_name, ops
 from tt.plugins.quantized.handle import (
     QuantizedHandle,
     ints_of,
@@ -66,7 +66,7 @@ def to_copy(
             f"to(): a quantized tensor of {self.dtype} does not become one of {dtype}: its integers have a scale\n"
             "  try: x.dequantize(), and then tt.quantize_per_tensor or to()"
         )
-    if layout is not None and str(layout) != "tt.quantized":
+    if layout is not None and layout_name(layout) != "quantized":
         raise refuse("to", f"a quantized tensor has the layout tt.quantized, not {layout}")
     options = {"device": device, "non_blocking": non_blocking, "memory_format": memory_format}
     ints = ops._to_copy(ints_of(self), **options)

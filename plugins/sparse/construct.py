@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Device, Tensor, as_tensor, dtype, errors, layout, ops, to_dtype
+from tt.core.library import Device, Tensor, as_tensor, dtype, errors, layout, layout_name, ops, to_dtype
 from tt.plugins.sparse.check import check_compressed, check_coo
 from tt.plugins.sparse.layouts import COMPRESSED, HANDLES
 from tt.plugins.sparse.parts import has_data
@@ -179,7 +179,7 @@ def sparse_compressed_tensor(
     tensor([[1., 0., 0.],
             [0., 0., 2.]])
     """
-    name = str(getattr(layout, "name", layout)).removeprefix("tt.")
+    name = layout_name(layout)
     if name not in COMPRESSED:
         raise errors.LayoutError(
             f"sparse_compressed_tensor() expected a sparse compressed layout, but got {layout}\n"

@@ -52,7 +52,7 @@ WITHOUT = {
 }
 # Modules that implement a namespace: what is for users in them, the namespace exports.
 IMPLEMENTING = (
-    "amp.*", "array_api.*", "distributed.*", "distributions.[!ckt]*", "distributions.c[!o]*",
+    "amp.*", "array_api.*", "as_torch.*", "distributed.*", "distributions.[!ckt]*", "distributions.c[!o]*",
     "distributions.continuous_bernoulli", "distributions.kumaraswamy", "func.*", "hub.*", "masked.*",
     "multiprocessing.*", "nn.attention.implementations",
     "nn.grouped_products", "nn.modules*", "nn.parallel.*",

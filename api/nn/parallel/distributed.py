@@ -355,7 +355,7 @@ class DistributedDataParallel(Module, Joinable):
             "iteration": self.reducer.iterations,
             "num_parameter_tensors": len(parameters),
             "total_parameter_size_bytes": sum(p.numel() * p.element_size() for p in parameters),
-            "dtypes": ", ".join(sorted({str(p.dtype).removeprefix("tt.") for p in parameters})),
+            "dtypes": ", ".join(sorted({p.dtype.name for p in parameters})),
             "bucket_cap_bytes": self.bucket_bytes_cap,
             "bucket_sizes": ", ".join(map(str, self.reducer.bucket_sizes())),
             "has_rebuilt_buckets": int(self.reducer._arrival is None),

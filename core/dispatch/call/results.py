@@ -130,7 +130,7 @@ def _verify_dtype(cached: CachedCall, choice: BoundKernel, handle: Any, spec: An
         definition = cached.operator.definition
         hint = ""
         if "::" in definition.name and not definition.location[0]:  # defined by custom_op
-            rule = str(actual).removeprefix("tt.")
+            rule = getattr(actual, "name", str(actual))
             hint = (
                 f"\n  try: result={rule!r} where the operator is defined, if it returns that, or let the kernel "
                 f"return {spec.dtype.name}"

@@ -144,8 +144,8 @@ def _collect(roots: Sequence[Node], limit: int) -> list[Node]:
 def _box(node: Node, name: str | None, saved: bool) -> Box:
     if isinstance(node, AccumulateGrad):
         leaf = node.variable
-        size = _size(leaf) if leaf is not None else f"{node.spec.dtype} {list(node.shape)}"
-        return Box((name or "leaf", size.replace("tt.", "")), True)
+        size = _size(leaf) if leaf is not None else f"{node.spec.dtype.name} {list(node.shape)}"
+        return Box((name or "leaf", size), True)
     return Box((node.name(), *(_saved_lines(node) if saved else ())), False)
 
 
@@ -178,9 +178,7 @@ def _shortened(value: object) -> str:
 
 
 def _size(tensor: Any) -> str:
-    return f"{tensor.dtype} {list(tensor.shape)}, {_bytes(tensor.numel() * tensor.dtype.itemsize)}".replace(
-        "tt.", ""
-    )
+    return f"{tensor.dtype.name} {list(tensor.shape)}, {_bytes(tensor.numel() * tensor.dtype.itemsize)}"
 
 
 def _bytes(count: float) -> str:

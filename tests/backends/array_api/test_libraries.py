@@ -72,7 +72,9 @@ def test_no_array_library_is_used_outside_of_its_own_folder(folder):
 
 
 REPORTS = {
+    "api/_compat/torch/compiling.py": "names the function of PyTorch in a warning",
     "api/_compat/typed_tensors.py": "reads the names of PyTorch's types",
+    "api/as_torch/facade.py": "gives tt to what imports PyTorch",
     "api/port.py": "swaps the imports of PyTorch in programs",
     "api/serialization/loading.py": "reads PyTorch's files",
     "api/serialization/pickling.py": "writes names that PyTorch reads",

@@ -1,0 +1,199 @@
+"""The facade: the module `torch` whose names are tt's, and how `import torch.X` finds `tt.X`.
+
+Note [The facade]
+-----------------
+`torch` is a module of its own, into which libraries may write, and which looks up in tt what it lacks.  Below it,
+`torch.nn` *is* `tt.nn`: one object under two names, so that a class is the same however it was imported, and what a
+library patches is patched for all.  A finder before all others gives these modules.  What tt has and PyTorch lacks as a
+module (`tt.core`, `tt.cli`) is hidden, since libraries ask for modules to learn what is there.
+
+The folder `_stand_in` holds a package `torch` of three lines and the metadata of a distribution.  `install` puts the
+folder on the path, also on that of the processes that this one starts; `tt as-torch install` copies it into an
+environment.  So programs, their children, `importlib.metadata` and pip all find one thing.  (Rejected: a start-up file
+of the environment, which would load tt in programs that do not use it; rewriting the imports of libraries, as `tt port`
+does with programs, which an upgrade would undo.)
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import tt
+from tt.core.types.spelling import SPELLING
+from tt.errors import UnsupportedError
+
+__all__ = ["FOLDER", "HIDDEN", "NAME", "Facade", "install", "is_installed", "take_place"]
+
+NAME: Final = "torch"
+FOLDER: Final = Path(__file__).with_name("_stand_in")
+"""The folder that holds the package `torch`, to be put on the path or copied."""
+HIDDEN: Final = frozenset({
+    "array_api", "as_torch", "cli", "core", "errors", "examples", "operators", "plugins", "port", "thirdparty",
+})  # fmt: skip
+"""Modules of tt that PyTorch lacks."""
+_SHIMS: Final = "tt._compat.torch"
+_PATH: Final = "PYTHONPATH"
+
+
+class Facade(ModuleType):
+    """The module `torch`: what was written into it, else what `tt._compat.torch` says, else tt's names."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = self._look_up(name)
+        # The next look takes no step: programs write `torch.X` in their loops.
+        vars(self)[name] = value
+        return value
+
+    def _look_up(self, name: str) -> Any:
+        shims = importlib.import_module(_SHIMS)
+        if name == "__all__":
+            return sorted({*tt.__all__, *shims.__all__} - HIDDEN)
+        if name in shims.__all__:
+            return getattr(shims, name)
+        # Names of the import system (`__wrapped__`, `__path__`) are asked of every module, and those of tt are others.
+        if name in HIDDEN or (name.startswith("__") and name not in ("__config__", "__future__")):
+            raise AttributeError(f"module 'torch' has no attribute {name!r}", name=name, obj=self)
+        if find_spec(f"{_SHIMS}.{name}") is not None:
+            return importlib.import_module(f"{NAME}.{name}")
+        return getattr(tt, name)
+
+    def __dir__(self) -> list[str]:
+        own = [name for name in vars(self) if name != "__builtins__"]
+        return sorted({*own, *importlib.import_module(_SHIMS).__all__, *dir(tt)} - HIDDEN)
+
+
+class _Alias(Loader):
+    """Gives a module of tt for one of PyTorch's names."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.name)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has just written the spec of the alias into tt's module, which would be reloaded by it.
+        module.__spec__ = self._spec
+
+
+class _Finder(MetaPathFinder):
+    """Finds modules of tt by PyTorch's names."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        prefix, _, below = fullname.partition(".")
+        if prefix != NAME or not below or below.partition(".")[0] in HIDDEN:
+            return None
+        for home in (_SHIMS, "tt"):
+            name = f"{home}.{below}"
+            try:
+                spec = find_spec(name)
+            except ModuleNotFoundError:  # of the package that it would lie in
+                spec = None
+            if spec is not None:
+                return ModuleSpec(
+                    fullname,
+                    _Alias(name),
+                    origin=spec.origin,
+                    is_package=spec.submodule_search_locations is not None,
+                )
+        return None
+
+
+def is_installed() -> bool:
+    """Return whether `import torch` gives tt in this process.
+
+    Examples
+    --------
+    >>> from tt import as_torch
+    >>> as_torch.is_installed()
+    False
+    """
+    return isinstance(sys.modules.get(NAME), Facade)
+
+
+def install() -> None:
+    """Let `import torch` give tt in this process and in those that it starts.
+
+    `importlib.metadata` finds PyTorch's distribution, texts say `torch` (``str(x.dtype)`` is ``"torch.float32"``), and
+    `PYTHONPATH` leads child processes to the same.  There is no way back: libraries keep what they have imported.
+
+    Raises
+    ------
+    UnsupportedError
+        PyTorch itself has been imported.
+
+    Examples
+    --------
+    >>> from tt import as_torch
+    >>> as_torch.install()  # doctest: +SKIP
+    >>> import torch  # doctest: +SKIP
+    >>> torch.ones(2).dtype  # doctest: +SKIP
+    torch.float32
+    """
+    if is_installed():
+        return
+    _refuse_pytorch()
+    folder = str(FOLDER)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    others = os.environ.get(_PATH)
+    if folder not in (others or "").split(os.pathsep):
+        os.environ[_PATH] = folder if not others else f"{folder}{os.pathsep}{others}"
+    take_place()
+
+
+def take_place() -> None:
+    """Make the facade the module `torch` of this process; the package in `_stand_in` calls it.
+
+    Raises
+    ------
+    UnsupportedError
+        PyTorch itself has been imported.
+    """
+    if is_installed():
+        return
+    standing = sys.modules.get(NAME)  # the package of the stand-in, while it is being imported
+    _refuse_pytorch()
+    facade = Facade(NAME, "PyTorch's names, given by tt.")
+    facade.__file__ = str(FOLDER / NAME / "__init__.py")
+    facade.__path__ = [str(FOLDER / NAME)]
+    facade.__package__ = NAME
+    if standing is not None and standing.__spec__ is not None:
+        facade.__spec__ = standing.__spec__
+    else:
+        facade.__spec__ = ModuleSpec(NAME, None, origin=facade.__file__, is_package=True)
+    sys.modules[NAME] = facade
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    SPELLING.package = NAME
+
+
+def _refuse_pytorch() -> None:
+    if any(_is_pytorch(module) for module in (sys.modules.get(NAME), sys.modules.get("torch._C")) if module):
+        raise UnsupportedError(
+            "PyTorch has been imported in this process already, and its objects are no tensors of tt\n"
+            "  try: tt.as_torch.install() before anything that imports torch, or tt exec program.py"
+        )
+
+
+def _is_pytorch(module: ModuleType) -> bool:
+    """Return whether a module named `torch` is neither the facade nor the package in a stand-in."""
+    return not isinstance(module, Facade) and not _is_stand_in(getattr(module, "__path__", ()))
+
+
+def _is_stand_in(path: Iterable[str]) -> bool:
+    return any(Path(folder).parent.joinpath(f"{NAME}-2.13.0+tt.dist-info").is_dir() for folder in path)
