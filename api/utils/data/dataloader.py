@@ -15,7 +15,11 @@ from tt.library import warn_user
 from tt.utils.data.collate import default_collate, default_convert
 from tt.utils.data.dataset import IterableDataset
 from tt.utils.data.fetch import MAP, STREAM
-from tt.utils.data.iteration import MultiProcessIterator, SingleProcessIterator
+from tt.utils.data.iteration import (
+    _BaseDataLoaderIter,
+    _MultiProcessingDataLoaderIter,
+    _SingleProcessDataLoaderIter,
+)
 from tt.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from tt.utils.data.worker_info import get_worker_info
 
@@ -29,7 +33,14 @@ _FIXED: Final = frozenset(
 """Attributes that cannot be set later, because samplers and workers were made from them."""
 
 
-class _EndlessSampler(Sampler[None]):
+class _DatasetKind:
+    """The kinds of datasets, by PyTorch's names."""
+
+    Map = MAP
+    Iterable = STREAM
+
+
+class _InfiniteConstantSampler(Sampler[None]):
     """The sampler of a stream: its indices mean nothing."""
 
     def __iter__(self) -> Iterator[None]:
@@ -98,7 +109,7 @@ class DataLoader(Generic[Element]):
     """
 
     _initialized = False
-    _iterator: MultiProcessIterator | None
+    _iterator: _MultiProcessingDataLoaderIter | None
 
     def __init__(
         self,
@@ -179,7 +190,7 @@ class DataLoader(Generic[Element]):
             collate_fn = default_collate if self._auto_collation else default_convert
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
-        self._iterable_length: int | None = None
+        self._IterableDataset_len_called: int | None = None
         self._iterator = None
         # From here on `__setattr__` refuses what is fixed.
         self._initialized = True
@@ -187,7 +198,7 @@ class DataLoader(Generic[Element]):
 
     def _default_sampler(self, shuffle: bool) -> Sampler[Any]:
         if self._dataset_kind == STREAM:
-            return _EndlessSampler()
+            return _InfiniteConstantSampler()
         if shuffle:
             return RandomSampler(self.dataset, generator=self.generator)
         return SequentialSampler(self.dataset)
@@ -227,18 +238,18 @@ class DataLoader(Generic[Element]):
             )
         super().__setattr__(name, value)
 
-    def _get_iterator(self) -> SingleProcessIterator | MultiProcessIterator:
+    def _get_iterator(self) -> _BaseDataLoaderIter:
         if self.num_workers == 0:
-            return SingleProcessIterator(self)
-        return MultiProcessIterator(self)
+            return _SingleProcessDataLoaderIter(self)
+        return _MultiProcessingDataLoaderIter(self)
 
     def __iter__(self) -> Iterator[Any]:
         if not (self.persistent_workers and self.num_workers):
             return self._get_iterator()
         if self._iterator is None or self._iterator.closed:
-            self._iterator = MultiProcessIterator(self)
+            self._iterator = _MultiProcessingDataLoaderIter(self)
         else:
-            self._iterator.reset(self)
+            self._iterator._reset(self)
         return self._iterator
 
     @property
@@ -252,7 +263,7 @@ class DataLoader(Generic[Element]):
     def __len__(self) -> int:
         if self._dataset_kind == MAP:
             return len(self._index_sampler)
-        length = self._iterable_length = len(self.dataset)
+        length = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)

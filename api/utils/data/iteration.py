@@ -1,4 +1,8 @@
-"""One pass over a loader: in its own process, or with workers."""
+"""One pass over a loader: in its own process, or with workers.
+
+The classes, and the attributes that they read of a loader, have PyTorch's names: libraries subclass them, or pass them
+a loader of their own.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +23,23 @@ from tt.utils.data.worker_pool import WorkerPool
 if TYPE_CHECKING:
     from tt.utils.data.dataloader import DataLoader
 
-__all__ = ["MultiProcessIterator", "SingleProcessIterator"]
+__all__ = ["_BaseDataLoaderIter", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"]
 
 
-class _Iterator:
+class _BaseDataLoaderIter:
     """The base of both kinds of passes."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         # Not the loader: workers end as soon as it is dropped, which a cycle would delay.
         self._dataset = loader.dataset
-        self._length = loader._iterable_length
-        self._is_stream = loader._dataset_kind == STREAM
+        self._length = loader._IterableDataset_len_called
+        self._dataset_kind = loader._dataset_kind
+        self._auto_collation = loader._auto_collation
+        self._drop_last = loader.drop_last
+        self._num_workers = loader.num_workers
         self._timeout = loader.timeout
+        self._collate_fn = loader.collate_fn
+        self._persistent_workers = loader.persistent_workers
         self._index_sampler = loader._index_sampler
         self._pin_memory = loader.pin_memory and tt.accelerator.is_available()
         if loader.pin_memory and loader.pin_memory_device:
@@ -57,6 +66,10 @@ class _Iterator:
     def __getstate__(self) -> Any:
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
 
+    def _next_index(self) -> Any:
+        """Return what the sampler yields next; subclasses may choose another."""
+        return next(self._sampler_iter)
+
     def _next_data(self) -> Any:
         raise NotImplementedError
 
@@ -65,7 +78,7 @@ class _Iterator:
         if self._pin_memory:
             data = pin_memory(data)
         self._num_yielded += 1
-        if self._is_stream:
+        if self._dataset_kind == STREAM:
             self._warn_of_length()
         return data
 
@@ -79,7 +92,7 @@ class _Iterator:
         )
 
 
-class SingleProcessIterator(_Iterator):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """A pass in which batches are made on demand."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -87,14 +100,14 @@ class SingleProcessIterator(_Iterator):
         if self._timeout:
             raise AssertedError("timeout= needs num_workers > 0: batches are made on demand")
         self._fetch = make_fetcher(
-            loader._dataset_kind, loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
+            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
 
     def _next_data(self) -> Any:
-        return self._fetch(next(self._sampler_iter))
+        return self._fetch(self._next_index())
 
 
-class MultiProcessIterator(_Iterator):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """A pass whose batches come from workers, which make the next ones meanwhile.
 
     Tasks are numbered.  Each goes to the next worker in turn, `prefetch_factor` times the number of workers are under
@@ -103,12 +116,11 @@ class MultiProcessIterator(_Iterator):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
-        self._workers = loader.num_workers
+        self._workers = self._num_workers
         if not loader.prefetch_factor:
             raise AssertedError("prefetch_factor must be greater than 0 if there are workers")
         self._most_tasks = loader.prefetch_factor * self._workers
-        self._in_order = loader.in_order
-        self._persistent = loader.persistent_workers
+        self._in_order = getattr(loader, "in_order", True)  # loaders for older versions have none
         arguments = WorkerArguments(
             loader._dataset_kind,
             loader.dataset,
@@ -140,10 +152,10 @@ class MultiProcessIterator(_Iterator):
         for _ in range(self._most_tasks):
             self._give_task()
 
-    def reset(self, loader: DataLoader[Any]) -> None:
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         """Begin the next pass with the same workers."""
         self._sampler_iter = iter(self._index_sampler)
-        self._length = loader._iterable_length
+        self._length = loader._IterableDataset_len_called
         self._num_yielded = 0
         for worker in range(self._workers):
             self._send(worker, None)
@@ -159,7 +171,7 @@ class MultiProcessIterator(_Iterator):
         if worker is None:
             return
         try:
-            index = next(self._sampler_iter)
+            index = self._next_index()
         except StopIteration:
             return
         self._worker_of[self._next_task] = worker
@@ -201,7 +213,7 @@ class MultiProcessIterator(_Iterator):
                 self._worker_of.pop(self._next_batch, None)
                 self._next_batch += 1
             if self._next_batch == self._next_task:
-                if not self._persistent:
+                if not self._persistent_workers:
                     self._pool.close()
                 raise StopIteration
             if self._next_batch in self._arrived:
@@ -224,7 +236,7 @@ class MultiProcessIterator(_Iterator):
 
     def _end_stream(self, worker: int) -> None:
         self._active[worker] = False
-        if not self._persistent:
+        if not self._persistent_workers:
             self._pool.retire(worker)
         self._give_task()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 
 import numpy as np
@@ -205,3 +206,58 @@ def test_persistent_workers_begin_again_in_the_middle():
         if i == 3:
             break
     assert [y.item() for _, y in batches] == list(range(30))
+
+
+# --- loaders and passes of libraries ----------------------------------------------------------------------------------
+
+
+def _loader_of_a_library(module, workers):
+    """Return a loader that is none of the library's class, as fastai's."""
+    dataloader = importlib.import_module(f"{module.__name__}.utils.data.dataloader")
+
+    class Loader:
+        _IterableDataset_len_called, _auto_collation, drop_last, generator = None, False, False, None
+        _dataset_kind = dataloader._DatasetKind.Iterable
+        num_workers, timeout, persistent_workers, prefetch_factor = workers, 0, False, 2
+        pin_memory, pin_memory_device, worker_init_fn, in_order = False, "", None, True
+        multiprocessing_context = multiprocessing.get_context("fork") if workers else None
+
+        def __init__(self):
+            self.dataset, self._index_sampler = self, dataloader._InfiniteConstantSampler()
+
+        def collate_fn(self, batch):
+            return batch
+
+        def __iter__(self):
+            return iter(range(3))
+
+    return dataloader, Loader()
+
+
+@pytest.mark.parametrize("library", ["tt", pytest.param("torch", marks=pytest.mark.torch)])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_loader_of_a_library_is_read_by_the_passes(library, workers):
+    module = tt if library == "tt" else pytest.importorskip("torch")
+    dataloader, own = _loader_of_a_library(module, workers)
+    kind = (dataloader._SingleProcessDataLoaderIter, dataloader._MultiProcessingDataLoaderIter)[workers]
+    one_pass = kind(own)
+    assert isinstance(one_pass, dataloader._BaseDataLoaderIter) and list(one_pass) == [0, 1, 2]
+    assert (one_pass._num_workers, one_pass._drop_last, one_pass._num_yielded) == (workers, False, 3)
+    info = importlib.import_module(f"{library}.utils.data._utils").worker.get_worker_info
+    assert info is dataloader.get_worker_info and info() is None
+
+
+@pytest.mark.parametrize("library", ["tt", pytest.param("torch", marks=pytest.mark.torch)])
+def test_a_subclass_of_a_pass_may_choose_the_indices(library):
+    module = tt if library == "tt" else pytest.importorskip("torch")
+    dataloader = importlib.import_module(f"{library}.utils.data.dataloader")
+
+    class Reversed(dataloader._SingleProcessDataLoaderIter):
+        def _next_index(self):
+            return super()._next_index()[::-1]
+
+    class Loader(module.utils.data.DataLoader):
+        def _get_iterator(self):
+            return Reversed(self)
+
+    assert [batch.tolist() for batch in Loader(range(4), batch_size=2)] == [[1, 0], [3, 2]]
