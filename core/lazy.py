@@ -73,7 +73,7 @@ class LazyNames:
     def _submodule(self, name: str) -> Any:
         """Return a module of the package, which is an attribute as if it had been imported."""
         path = f"{self.package}.{name}"
-        is_package = "__path__" in vars(sys.modules[self.package])
+        is_package = "__path__" in _own_names(sys.modules[self.package])
         if is_package and name.isidentifier() and not name.startswith("__"):
             try:
                 return import_module(path)
@@ -84,15 +84,21 @@ class LazyNames:
 
     def names(self) -> list[str]:
         """Return the names of the package, as `__dir__` does."""
-        listed = vars(sys.modules[self.package]).get("__all__", ())
+        listed = _own_names(sys.modules[self.package]).get("__all__", ())
         return sorted({*listed, *self.sources, *self.submodules()})
 
     def submodules(self) -> list[str]:
         """Return the names of the public modules below the package."""
         from pkgutil import iter_modules
 
-        path = vars(sys.modules[self.package]).get("__path__", ())
+        path = _own_names(sys.modules[self.package]).get("__path__", ())
         return [module.name for module in iter_modules(path) if not module.name.startswith("_")]
+
+
+def _own_names(module: ModuleType) -> dict[str, Any]:
+    """Return the names that a module has now, whatever its class makes of `vars`."""
+    names: dict[str, Any] = vars(ModuleType)["__dict__"].__get__(module)
+    return names
 
 
 class _NamesakePackage(ModuleType):
@@ -100,8 +106,21 @@ class _NamesakePackage(ModuleType):
 
     def __setattr__(self, name: str, value: object) -> None:
         # Importing a module sets it as an attribute of its package, after the module has run.
-        if not (isinstance(value, ModuleType) and name in vars(self)["__getattr__"].sources):
+        if not (isinstance(value, ModuleType) and name in _own_names(self)["__getattr__"].sources):
             super().__setattr__(name, value)
+
+
+class _WholePackage(_NamesakePackage):
+    """A package whose `vars` imports all its names: libraries look there for every class of a kind."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # mypy takes it for an attribute
+        names = _own_names(self)
+        lazy = names["__getattr__"]
+        for name in lazy.sources:
+            if name not in names:
+                lazy(name)
+        return names
 
 
 def attach(
@@ -111,6 +130,7 @@ def attach(
     modules: str = "",
     layer: str = "",
     without: str = "",
+    whole: bool = False,
 ) -> list[str]:
     """Give a package `__getattr__` and `__dir__`, and return its `__all__`.
 
@@ -130,6 +150,8 @@ def attach(
         The layer without which the names are of no use: its plugin is activated first, or its absence explained.
     without : str
         The names that are of use without the layer, too, if its plugin is blocked or not installed.
+    whole : bool
+        Whether `vars` of the package imports all names, instead of showing those that were used.
 
     Examples
     --------
@@ -143,6 +165,8 @@ def attach(
     lazy = LazyNames(package, table, modules, layer, without)
     module = sys.modules[package]
     vars(module).update(__getattr__=lazy, __dir__=lazy.names)
-    if any(source == f".{name}" for name, source in lazy.sources.items()):
+    if whole:
+        module.__class__ = _WholePackage
+    elif any(source == f".{name}" for name, source in lazy.sources.items()):
         module.__class__ = _NamesakePackage
     return sorted({*lazy.sources, *lazy.modules})

@@ -39,4 +39,5 @@ __all__ = attach(
         ".swapping": "swap_in_optimizer_params_and_state",
     },
     modules="lr_scheduler swa_utils",
+    whole=True,
 )

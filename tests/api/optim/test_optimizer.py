@@ -306,3 +306,23 @@ def test_a_wrapper_that_is_never_initialised_steps_without_hooks_of_its_own(libr
         handle.remove()
     assert p.tolist() == [-1.0, -1.0] and wrapped.steps == 1 and calls == [wrapped.optimizer] * 2
     assert wrapped.param_groups[0]["lr"] == 0.5
+
+
+@pytest.mark.torch
+def test_every_optimizer_is_in_the_names_of_the_module():
+    import torch
+
+    def classes(module):
+        return {name for name, value in vars(module).items() if isinstance(value, type)}
+
+    assert classes(torch.optim) == classes(tt.optim) and tt.optim.__dict__["SGD"] is SGD
+
+
+def test_the_names_of_the_module_are_imported_when_they_are_asked_for():
+    program = (
+        "import sys, tt\n"
+        "tt.optim.SGD\n"
+        "assert 'tt.optim.rprop' not in sys.modules\n"
+        "assert vars(tt.optim)['Rprop'] is tt.optim.Rprop and 'tt.optim.rprop' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
