@@ -20,7 +20,7 @@ from tt.plugins.autograd.record.graph import (
     leaf_record,
 )
 from tt.plugins.autograd.record.inference import is_inference, is_inference_mode_enabled
-from tt.plugins.autograd.record.views import refresh, renew
+from tt.plugins.autograd.record.views import refresh
 from tt.plugins.autograd.transforms.levels import BIT as WRAPPED
 from tt.plugins.autograd.transforms.levels import Dual, refuse_in_transforms, shown
 
@@ -83,14 +83,16 @@ def _set_requires_grad(self: Any, value: bool) -> None:
             raise errors.InferenceTensorError(
                 "a tensor made in inference mode cannot require a gradient outside of it\n  try: clone() it first"
             )
-        leaf_record(self)
+        record = leaf_record(self)
+        if record.node is not None and record.node.extras is not None:
+            record.node.extras.frozen = False
         self._keys |= STATE.bit
     else:
-        # The record stays: `.grad` and hooks are there again if the tensor requires a gradient once more.
+        # The record stays: `.grad` and hooks are there again if the tensor requires a gradient once more, and calls
+        # that were recorded before lead to the same end.
         self._keys &= ~STATE.bit
         if self._record is not None and self._record.node is not None:
-            # Calls recorded before lead to the old end, whose gradient is hidden now.
-            renew(self, self._record)
+            self._record.node.ensure_extras().frozen = True
 
 
 def _delete_requires_grad(self: Any) -> None:

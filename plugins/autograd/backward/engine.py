@@ -314,8 +314,8 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
     held = node.gradient
     # This second reference makes the leaf take a copy, so what the hooks get stays theirs.
     kept = gradients[0] if node.extras is not None and node.extras.after else None
-    if gradients[0] is None:
-        pass
+    if gradients[0] is None or (node.extras is not None and node.extras.frozen):
+        pass  # no gradient has come, or the leaf, which required one when the call was recorded, does not now
     elif held is None:
         # The graph holds a recorded gradient as well, and `.grad` may be changed in place.
         if create_graph:

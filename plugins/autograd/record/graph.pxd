@@ -24,6 +24,7 @@ cdef class NodeHooks:
     cdef public dict accumulated
     cdef public dict after
     cdef public dict before
+    cdef public bint frozen
     cdef public dict metadata
     cdef public dict retained
     cdef public dict tensor_hooks

@@ -144,13 +144,16 @@ class NodeHooks:
         Hooks on a leaf that has got its gradient: accumulated(leaf).
     metadata : dict
         The user's.
+    frozen : bool
+        Whether the leaf of this end does not require a gradient just now, so that passes leave it alone.
     """
 
-    __slots__ = ("accumulated", "after", "before", "metadata", "retained", "tensor_hooks")
+    __slots__ = ("accumulated", "after", "before", "frozen", "metadata", "retained", "tensor_hooks")
 
     accumulated: dict[int, Callable[..., Any]]
     after: dict[int, Callable[..., Any]]
     before: dict[int, Callable[..., Any]]
+    frozen: bool
     metadata: dict[Any, Any]
     retained: dict[int, Retained]
     tensor_hooks: dict[int, dict[int, Callable[..., Any]]]
@@ -162,6 +165,7 @@ class NodeHooks:
         self.after = {}
         self.accumulated = {}
         self.metadata = {}
+        self.frozen = False
 
 
 class Node:

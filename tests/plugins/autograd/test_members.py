@@ -82,3 +82,30 @@ def test_requires_grad_cannot_be_deleted():
     with pytest.raises(RuntimeError, match="cannot be deleted"):
         del x.requires_grad
     assert x.requires_grad
+
+
+def test_calls_that_were_recorded_lead_to_a_leaf_that_requires_a_gradient_again():
+    x = tt.ones(2, requires_grad=True)
+    seen = []
+    x.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    y = (x * 3).sum()
+    x.requires_grad_(False)
+    x.mul_(2)
+    x.requires_grad_(True)
+    z = (x * 5).sum()
+    (y + z).backward()
+    assert x.grad.tolist() == [8, 8] and seen == [[8, 8]]
+
+
+def test_a_leaf_that_requires_no_gradient_now_gets_none_from_calls_recorded_before():
+    x, w = (tt.ones(2, requires_grad=True) for _ in range(2))
+    (x * 1).sum().backward()
+    after = []
+    x.register_post_accumulate_grad_hook(after.append)
+    y = (x * w).sum()
+    x.requires_grad = False
+    y.backward()
+    assert x.grad.tolist() == [1, 1] and w.grad.tolist() == [1, 1] and len(after) == 1
+    x.requires_grad = True
+    (x * w).sum().backward()
+    assert x.grad.tolist() == [2, 2]
