@@ -14,7 +14,7 @@ from tt.autograd.graph import increment_version
 from tt.distributed.backend import Backend, Pending
 from tt.distributed.derived import prepare, write
 from tt.distributed.reduce_op import ReduceOp
-from tt.distributed.reductions import Prepared
+from tt.distributed.reductions import UFUNCS, Prepared
 from tt.distributed.target import Target
 
 __all__ = ["Carried"]
@@ -25,16 +25,6 @@ __all__ = ["Carried"]
 # so the tensor goes with the record, and each rank combines all of them, in the order of the ranks.  Records must have
 # one length whatever the ranks call, or a mismatch would be an error of MPI: all of them have room for a small tensor.
 # Without a guard the tensor is the record: an exchange of a few bytes is cheaper than an engine's reduction.
-_Kind = ReduceOp.RedOpType
-_FUNCTIONS: Final[dict[_Kind, np.ufunc]] = {
-    _Kind.SUM: np.add,
-    _Kind.PRODUCT: np.multiply,
-    _Kind.MIN: np.minimum,
-    _Kind.MAX: np.maximum,
-    _Kind.BAND: np.bitwise_and,
-    _Kind.BOR: np.bitwise_or,
-    _Kind.BXOR: np.bitwise_xor,
-}
 _PLAIN: Final[dict[tuple[type[Backend], Any, int], np.ufunc]] = {}
 """How to combine tensors that need no preparation, by the engine, the dtype and the number of the reduction."""
 
@@ -86,7 +76,7 @@ class Carried:
         self._prepared = prepared = prepare(engine, own, self._op)
         if not prepared.native:
             return False
-        self._array, self._function = prepared.tensor.numpy(), _FUNCTIONS[prepared.op.kind]
+        self._array, self._function = prepared.tensor.numpy(), UFUNCS[prepared.op.kind]
         # With one rank even an average needs no division, and would be remembered as plain.
         if prepared.plain and engine.size > 1:
             _PLAIN[key] = self._function

@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
+
 import tt
 from tt import Tensor
 from tt.distributed.reduce_op import ReduceOp
 
-__all__ = ["Prepared", "check_reduction", "combine", "supports_complex"]
+__all__ = ["UFUNCS", "Prepared", "check_reduction", "combine", "supports_complex"]
 
 _Kind = ReduceOp.RedOpType
+UFUNCS: Final[dict[_Kind, np.ufunc]] = {
+    _Kind.SUM: np.add,
+    _Kind.PRODUCT: np.multiply,
+    _Kind.MIN: np.minimum,
+    _Kind.MAX: np.maximum,
+    _Kind.BAND: np.bitwise_and,
+    _Kind.BOR: np.bitwise_or,
+    _Kind.BXOR: np.bitwise_xor,
+}
+"""NumPy's function of each reduction, for arrays of dtypes that need no preparation."""
 _SUM: Final = ReduceOp(_Kind.SUM)
 _BITWISE: Final = {_Kind.BAND: tt.bitwise_and, _Kind.BOR: tt.bitwise_or, _Kind.BXOR: tt.bitwise_xor}
 _HALF: Final = (tt.float16, tt.bfloat16)

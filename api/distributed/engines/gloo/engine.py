@@ -18,20 +18,11 @@ from tt.distributed.engines.gloo.memory import SLOT, Memory
 from tt.distributed.engines.gloo.over_links import Lanes, Requests, Talk
 from tt.distributed.errors import DistBackendError
 from tt.distributed.reduce_op import ReduceOp
+from tt.distributed.reductions import UFUNCS
 from tt.distributed.stores import Store
 
 __all__ = ["Gloo"]
 
-_Kind = ReduceOp.RedOpType
-_FUNCTIONS: Final[dict[_Kind, np.ufunc]] = {
-    _Kind.SUM: np.add,
-    _Kind.PRODUCT: np.multiply,
-    _Kind.MIN: np.minimum,
-    _Kind.MAX: np.maximum,
-    _Kind.BAND: np.bitwise_and,
-    _Kind.BOR: np.bitwise_or,
-    _Kind.BXOR: np.bitwise_xor,
-}
 _SLICE: Final = 1e-3
 """Seconds that one `test` works at most, so that other operations and timeouts get their turn."""
 _LOOK: Final = 5e-3
@@ -62,7 +53,7 @@ class Gloo(Backend):
         dtypes=frozenset(
             {"float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"}
         ),
-        reductions=frozenset(kind.name for kind in _FUNCTIONS),
+        reductions=frozenset(kind.name for kind in UFUNCS),
         carried=1024,
     )
 
@@ -129,11 +120,11 @@ class Gloo(Backend):
 
     def all_reduce(self, tensor: Tensor, op: ReduceOp) -> Pending:
         """Combine all ranks' tensors into each of them."""
-        return self._start(in_memory.all_reduce, over_links.all_reduce, _numbers(tensor), _FUNCTIONS[op.kind])
+        return self._start(in_memory.all_reduce, over_links.all_reduce, _numbers(tensor), UFUNCS[op.kind])
 
     def reduce(self, tensor: Tensor, root: int, op: ReduceOp) -> Pending:
         """Combine all ranks' tensors into root's."""
-        return self._start(in_memory.reduce, over_links.reduce, _numbers(tensor), root, _FUNCTIONS[op.kind])
+        return self._start(in_memory.reduce, over_links.reduce, _numbers(tensor), root, UFUNCS[op.kind])
 
     def reduce_scatter(self, output: Tensor, input: Tensor, op: ReduceOp) -> Pending:
         """Combine all ranks' inputs, and give each rank its part."""
@@ -142,7 +133,7 @@ class Gloo(Backend):
             over_links.reduce_scatter,
             _numbers(output),
             _numbers(input),
-            _FUNCTIONS[op.kind],
+            UFUNCS[op.kind],
         )
 
     def all_to_all(
