@@ -12,12 +12,12 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tt.as_torch.facade import FOLDER, NAME
+from tt._compat.torch.torch_version import __version__
+from tt.as_torch.facade import FOLDER, METADATA, NAME
 from tt.errors import UnsupportedError
 
 __all__ = ["Standing", "add", "remove", "standing"]
 
-_METADATA: Final = f"{NAME}-2.13.0+tt.dist-info"
 _RECORD: Final = "RECORD"
 
 
@@ -51,8 +51,8 @@ def standing(folder: str | os.PathLike[str] | None = None) -> Standing:
     'nothing'
     """
     home = _home(folder)
-    if (home / _METADATA).is_dir():
-        return Standing("tt", _METADATA.removesuffix(".dist-info").partition("-")[2], str(home))
+    if (home / METADATA).is_dir():
+        return Standing("tt", str(__version__), str(home))
     distribution = _distribution(home, everywhere=folder is None)
     if distribution is not None:
         where = str(distribution.locate_file(""))
@@ -90,16 +90,16 @@ def add(folder: str | os.PathLike[str] | None = None) -> Standing:
         )
     home = _home(folder)
     try:
-        for name in (NAME, _METADATA):
+        for name in (NAME, METADATA):
             shutil.copytree(FOLDER / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
         # What `pip uninstall torch` goes by.
         files = sorted(
-            path for name in (NAME, _METADATA) for path in (home / name).rglob("*") if path.is_file()
+            path for name in (NAME, METADATA) for path in (home / name).rglob("*") if path.is_file()
         )
         rows = [
             f"{path.relative_to(home).as_posix()},{_digest(path)},{path.stat().st_size}" for path in files
         ]
-        (home / _METADATA / _RECORD).write_text("\n".join([*rows, f"{_METADATA}/{_RECORD},,", ""]))
+        (home / METADATA / _RECORD).write_text("\n".join([*rows, f"{METADATA}/{_RECORD},,", ""]))
     except OSError as error:
         _delete(home)
         raise UnsupportedError(
@@ -139,7 +139,7 @@ def _distribution(home: Path, *, everywhere: bool) -> Distribution | None:
 
 
 def _delete(home: Path) -> None:
-    for name in (NAME, _METADATA):
+    for name in (NAME, METADATA):
         shutil.rmtree(home / name, ignore_errors=True)
 
 

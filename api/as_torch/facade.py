@@ -28,14 +28,17 @@ from types import ModuleType
 from typing import Any, Final
 
 import tt
+from tt._compat.torch.torch_version import __version__
 from tt.core.types.spelling import SPELLING
 from tt.errors import UnsupportedError
 
-__all__ = ["FOLDER", "HIDDEN", "NAME", "Facade", "install", "is_installed", "take_place"]
+__all__ = ["FOLDER", "HIDDEN", "METADATA", "NAME", "Facade", "install", "is_installed", "take_place"]
 
 NAME: Final = "torch"
 FOLDER: Final = Path(__file__).with_name("_stand_in")
 """The folder that holds the package `torch`, to be put on the path or copied."""
+METADATA: Final = f"{NAME}-{__version__}.dist-info"
+"""The folder beside the package that holds the metadata of its distribution."""
 HIDDEN: Final = frozenset({
     "array_api", "as_torch", "cli", "core", "errors", "examples", "operators", "plugins", "port", "thirdparty",
 })  # fmt: skip
@@ -196,4 +199,4 @@ def _is_pytorch(module: ModuleType) -> bool:
 
 
 def _is_stand_in(path: Iterable[str]) -> bool:
-    return any(Path(folder).parent.joinpath(f"{NAME}-2.13.0+tt.dist-info").is_dir() for folder in path)
+    return any(Path(folder).parent.joinpath(METADATA).is_dir() for folder in path)

@@ -36,13 +36,13 @@ def main(words: Sequence[str]) -> int | None:
     if not is_module and not os.path.exists(program[0]):
         print(f"tt exec: there is no file {program[0]!r}", file=sys.stderr)
         return 2
+    if not is_module and not sys.flags.safe_path:
+        # `python program.py` has the program's folder first; `-m` has put the working directory there.
+        sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
     install()
     sys.argv = program
     if is_module:
-        sys.path[0] = os.getcwd() if sys.path[0] != os.getcwd() else sys.path[0]
         runpy.run_module(program[0], run_name="__main__", alter_sys=True)
     else:
-        # `python program.py` has the program's folder first; `-m` has put the working directory there.
-        sys.path.insert(0, os.path.dirname(os.path.abspath(program[0])))
         runpy.run_path(program[0], run_name="__main__")
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -216,6 +217,22 @@ def test_a_module_is_run_by_its_name(tmp_path):
     command = [sys.executable, "-m", "tt.as_torch", "-m", "package", "a"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.stdout == "2.13.0+tt ['a'] __main__\n", done.stderr
+
+
+def test_the_path_is_that_of_python(tmp_path):
+    shown = "import importlib.metadata, sys, torch\nprint(importlib.metadata.version('torch'), sys.path)\n"
+    (tmp_path / "inner").mkdir()
+    for name in ("inner/program.py", "package.py"):
+        (tmp_path / name).write_text(shown)
+    (tmp_path / "beside.py").write_text("")
+    for words, first in ((["inner/program.py"], str(tmp_path / "inner")), (["-m", "package"], str(tmp_path))):
+        command = [sys.executable, "-m", "tt.as_torch", *words]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+        version, _, path = done.stdout.strip().partition(" ")
+        folders = ast.literal_eval(path)
+        assert version == "2.13.0+tt"
+        assert [folder for folder in folders if folder.startswith(str(tmp_path))] == [first]
+        assert folders.index(first) == 1  # after the folder of the stand-in
 
 
 def test_installing_twice_is_installing_once():
