@@ -107,6 +107,7 @@ TESTED_ELSEWHERE: Final = {
 WITHOUT_MODULES: Final = {
     "tests/backends/cuda/emulated": "run by tests/backends/cuda/test_emulated.py with an emulated device",
     "tests/testing/faults": "faults that the conformance check must find, and the check itself",
+    "tests/ecosystem": "PyTorch's libraries on the whole, under the facade",
     "tests/fuzz": "random programs against the whole",
     "tests/opinfo": "PyTorch's database of operators against the whole",
     "tests/packaging": "the build hook, wheels and editable installs",
