@@ -34,6 +34,7 @@ from tests.ecosystem.runner import distribution
 from tests.tiers import ROOT
 from tt.cli import output
 
+RUNNER: Final = ROOT / "tests" / "ecosystem" / "runner.py"
 LIMIT: Final = 900
 """Seconds that a job may take."""
 
@@ -56,7 +57,8 @@ class Outcome(NamedTuple):
         """Return the row of results.csv."""
         failed = [f"{part}: {_short(problem)}" for part, problem in self.problems.items() if problem]
         missing = _short(self.problem, 200) if self.problem else "; ".join(failed)
-        return page.Row(self.job.name, self.version, self.passed, len(self.job.parts), missing)
+        parts = len(self.problems) or len(self.job.parts)
+        return page.Row(self.job.name, self.version, self.passed, parts, missing)
 
 
 def _short(problem: str, length: int = 120) -> str:
@@ -68,7 +70,7 @@ def report_of(job: Job, environment: Environment, only: Sequence[str] = ()) -> d
     """Run a job in a process of its own, and return what the runner wrote."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "report.json")
-        command = [*environment.command, "-m", "tests.ecosystem.runner", job.name, str(file), *only]
+        command = [*environment.command, str(RUNNER), job.name, str(file), *only]
         try:
             done = subprocess.run(
                 command,
@@ -164,9 +166,9 @@ def _as_json(value: Any) -> str:
 def _print(outcomes: Sequence[Outcome]) -> None:
     rows = []
     for outcome in outcomes:
-        row, parts = outcome.row(), len(outcome.problems) or len(outcome.job.parts)
-        counted = f"{outcome.passed}/{parts}"
-        rows.append([row.library, row.version, row.state, counted, f"{outcome.seconds:.0f}", row.missing])
+        row = outcome.row()
+        parts = f"{row.passed}/{row.parts}"
+        rows.append([row.library, row.version, row.state, parts, f"{outcome.seconds:.0f}", row.missing])
     output.table(["library", "version", "state", "parts", "seconds", "missing"], rows)
 
 

@@ -1,4 +1,4 @@
-"""python -m tests.ecosystem.runner NAME FILE: run the parts of one job in this process, and write their facts.
+"""python tests/ecosystem/runner.py NAME FILE [PART ...]: run parts of one job in this process, and write their facts.
 
 The file is written after each part, so that it says which part ended the process.
 """
@@ -22,6 +22,13 @@ from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
+
+if __name__ in ("__main__", "__mp_main__"):  # the latter in processes that a loader has spawned
+    # Libraries may bring a package `tests` of their own, which would hide this one, and import modules that are named
+    # as those of this folder.
+    sys.path[:] = [folder for folder in sys.path if folder != str(Path(__file__).resolve().parent)]
+    sys.modules["tests"] = ModuleType("tests")
+    sys.modules["tests"].__path__ = [str(Path(__file__).resolve().parents[1])]
 
 from tests.ecosystem import kit
 from tests.ecosystem.facts import facts_of
