@@ -111,7 +111,9 @@ _MEMBERS = {
     ),
     "tt.compiler": "compile",
     "tt.serialization": "load save",
-    "tt.core.dispatch.intercept.tt_function": "DisableTTFunctionSubclass",
+    "tt.core.dispatch.intercept.tt_function": (
+        "DisableTTFunctionSubclass DisableTorchFunction DisableTorchFunctionSubclass"
+    ),
     "tt.storage": "TypedStorage UntypedStorage",
     "tt._functions.inquiries": (
         "get_device is_complex is_conj is_distributed is_floating_point is_inference is_neg is_nonzero is_same_size "

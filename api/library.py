@@ -28,8 +28,9 @@ __all__ = attach(
             "get_sharing_strategy handle_of hookimpl impl impl_abstract infer_schema KernelTable Layer "
             "LazyKernelTable Library Manifest mask_kernels OpDefinition ops overridable PluginRegistry "
             "QUANTIZED reduce_shared register_autocast register_autograd register_fake register_kernel "
-            "register_tt_dispatch register_vmap REGISTRY reserve Result scoped set_sharing_strategy Signature Storage "
-            "tensor_in_storage to_dtype TTDispatchMode TTFunctionMode warn_user wrap"
+            "register_torch_dispatch register_tt_dispatch register_vmap REGISTRY reserve Result scoped "
+            "set_sharing_strategy Signature Storage tensor_in_storage to_dtype TTDispatchMode TTFunctionMode "
+            "warn_user wrap"
         ),
         "tt.backends.array_api": "ArrayApiBackend",
         "tt.backends.cpu.native.checksums": "crc32",

@@ -17,7 +17,7 @@ __all__ = attach(
         "tt.core.custom_op.kernel_snapshot": "get_kernel",
         "tt.core.custom_op.library": (
             "Library define impl impl_abstract register_autocast register_autograd register_fake "
-            "register_kernel register_tt_dispatch register_vmap"
+            "register_kernel register_torch_dispatch register_tt_dispatch register_vmap"
         ),
         "tt.core.custom_op.scope": "scoped",
         "tt.core.dispatch.call.cached_call": "CachedCall",
@@ -50,7 +50,7 @@ __all__ = attach(
         "tt.core.methods.memory.host_access": "handle_of",
         "tt.core.methods.memory.host_storage": "tensor_in_storage",
         "tt.core.methods.memory.sharing": "reduce_shared",
-        "tt.core.methods.tt_function_api": "TTFunctionMode mark_overridable overridable",
+        "tt.core.methods.tt_function_api": "TTFunctionMode is_tensor_like mark_overridable overridable",
         "tt.core.schema.model": "Argument OpDefinition Signature",
         "tt.core.shapes": "Result",
         "tt.core.shapes.geometry": "dense_strides view_strides",

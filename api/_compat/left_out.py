@@ -105,16 +105,14 @@ LEFT_OUT: Final = (
         "tt.distributions, tt.no_grad(), an attribute of your own",
     ),
     _row(
-        "DisableTorchFunction DisableTorchFunctionSubclass overrides.*torch_function* "
-        "overrides.*TorchFunctionMode nn.functional.*torch_function* library.register_torch_dispatch",
-        "the protocol has tt's name",
-        "tt.DisableTTFunctionSubclass, tt.overrides.has_tt_function, tt.library.register_tt_dispatch, ...: "
-        "docs/tensor-likes.md",
+        "nn.functional.*torch_function*",
+        "names that leak from another module of PyTorch",
+        "tt.overrides, where they are",
     ),
     _row(
         "overrides.enable_reentrant_dispatch overrides.redispatch_function",
         "what runs below a tensor-like is chosen by a call, not by a state of the thread",
-        "tt.DisableTTFunctionSubclass and super().__tt_function__: docs/tensor-likes.md",
+        "tt.DisableTTFunctionSubclass and super().__torch_function__: docs/tensor-likes.md",
     ),
     _row(
         "sparse.SparseSemiStructured* sparse.to_sparse_semi_structured Tensor.grad_dtype slice_inverse "

@@ -30,6 +30,7 @@ __all__ = [
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_torch_dispatch",
     "register_tt_dispatch",
     "register_vmap",
 ]
@@ -606,3 +607,6 @@ def register_tt_dispatch(
     return _registration(
         op, lambda operator, f: [parts.add_tt_dispatch(operator, tt_dispatch_class, f)], func, lib
     )
+
+
+register_torch_dispatch = register_tt_dispatch  # PyTorch's name

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tt.core.blocks import Block
 from tt.core.dispatch.call.mutation import targets_of, with_targets_of
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode
@@ -39,6 +40,7 @@ from tt.core.types.dtype import to_dtype
 from tt.core.types.keys import KEYS, PYTHON
 from tt.core.types.layout import strided, to_layout
 from tt.core.types.promotion import get_default_dtype
+from tt.core.types.protocols import DISPATCH_METHODS, spell_both
 from tt.core.types.size import Size
 from tt.core.types.state import STATE, without
 from tt.core.types.thread_state import THREAD
@@ -51,7 +53,19 @@ if TYPE_CHECKING:
     from tt.core.types.dtype import dtype as Dtype
     from tt.core.types.layout import layout as Layout
 
-__all__ = ["PythonLayer", "TTDispatchMode", "as_written", "make_wrapper", "make_wrapper_subclass"]
+__all__ = [
+    "PythonLayer",
+    "TTDispatchMode",
+    "TorchDispatchMode",
+    "as_written",
+    "is_in_torch_dispatch_mode",
+    "is_traceable_wrapper_subclass",
+    "is_traceable_wrapper_subclass_type",
+    "make_wrapper",
+    "make_wrapper_subclass",
+    "return_and_correct_aliasing",
+    "transform_subclass",
+]
 
 
 # --- modes ---------------------------------------------------------------------------------------------------------
@@ -83,6 +97,10 @@ class TTDispatchMode(Mode):
 
     sees = "dispatch"
 
+    def __init_subclass__(cls, /, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        spell_both(cls, DISPATCH_METHODS)
+
     def __tt_dispatch__(
         self,
         func: Any,
@@ -103,6 +121,11 @@ class TTDispatchMode(Mode):
         """
         raise NotImplementedError(f"{type(self).__name__} does not define __tt_dispatch__")
 
+    __torch_dispatch__ = __tt_dispatch__
+
+
+TorchDispatchMode = TTDispatchMode  # PyTorch's name, which its programs use
+
 
 def _get_current_dispatch_mode_stack() -> list[TTDispatchMode]:
     """Return the dispatch modes of this thread, the outermost first."""
@@ -113,6 +136,39 @@ def _get_current_dispatch_mode() -> TTDispatchMode | None:
     """Return the innermost dispatch mode of this thread, or None."""
     modes = _get_current_dispatch_mode_stack()
     return modes[-1] if modes else None
+
+
+def is_in_torch_dispatch_mode() -> bool:
+    """Return whether a dispatch mode is active in this thread."""
+    return _get_current_dispatch_mode() is not None
+
+
+class _disable_current_modes(Block):  # noqa: N801 - PyTorch's name
+    """Turn the dispatch modes of this thread off in a `with` block, whose target is the list of them.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils._python_dispatch import TTDispatchMode, _disable_current_modes
+    >>> class Refuse(TTDispatchMode):
+    ...     def __tt_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         raise ValueError("not now")
+    >>> with Refuse(), _disable_current_modes() as modes:
+    ...     tt.ones(2) + 1, [type(mode).__name__ for mode in modes]
+    (tensor([2., 2.]), ['Refuse'])
+    """
+
+    def _look(self) -> list[Mode]:
+        return THREAD.modes
+
+    def _begin(self) -> list[TTDispatchMode]:
+        modes = _get_current_dispatch_mode_stack()
+        # The count of modes of the process stays: calls only look at the thread's list once more.
+        THREAD.modes = [mode for mode in THREAD.modes if mode.sees != "dispatch"]
+        return modes
+
+    def _end(self, before: list[Mode]) -> None:
+        THREAD.modes = before
 
 
 # --- the layer -----------------------------------------------------------------------------------------------------
@@ -414,9 +470,65 @@ def make_wrapper_subclass(
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:
     """Return whether an object is a wrapper tensor whose class has `__tensor_flatten__` and `__tensor_unflatten__`."""
-    if not isinstance(t, TensorBase) or not t._spec.keys & PYTHON:
-        return False
-    return all(hasattr(type(t), name) for name in ("__tensor_flatten__", "__tensor_unflatten__"))
+    return (
+        isinstance(t, TensorBase)
+        and bool(t._spec.keys & PYTHON)
+        and is_traceable_wrapper_subclass_type(type(t))
+    )
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """Return whether the instances of a class are wrapper tensors that can be taken apart and put together."""
+    return (
+        issubclass(t, Tensor)
+        and answers_operators(t)
+        and all(hasattr(t, name) for name in ("__tensor_flatten__", "__tensor_unflatten__"))
+    )
+
+
+def transform_subclass(
+    t: Any,
+    callback: Callable[[str, Any], Any],
+    outer_size: Sequence[int] | None = None,
+    outer_stride: Sequence[int] | None = None,
+) -> Any:
+    """Return a wrapper tensor like another, over other inner tensors.
+
+    Parameters
+    ----------
+    t : Tensor
+        Its class has `__tensor_flatten__`, which returns the names of the attributes that are tensors and a context,
+        and `__tensor_unflatten__`, which makes a tensor of the attributes, the context, a size and strides.
+    callback : callable
+        Called with the name of each attribute and its tensor; returns the tensor in its place.
+    outer_size, outer_stride : sequence of int, optional
+        Of the result; by default those of `t`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils._python_dispatch import transform_subclass
+    >>> class Kept(tt.Tensor):
+    ...     @staticmethod
+    ...     def __new__(cls, inner):
+    ...         self = tt.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+    ...         self.inner = inner
+    ...         return self
+    ...     def __tensor_flatten__(self):
+    ...         return ["inner"], None
+    ...     @staticmethod
+    ...     def __tensor_unflatten__(inner_tensors, context, outer_size, outer_stride):
+    ...         return Kept(inner_tensors["inner"])
+    ...     @classmethod
+    ...     def __tt_dispatch__(cls, func, types, args=(), kwargs=None): ...
+    >>> transform_subclass(Kept(tt.ones(2)), lambda name, inner: inner * 3).inner
+    tensor([3., 3.])
+    """
+    names, context = t.__tensor_flatten__()
+    inner = {name: callback(name, getattr(t, name)) for name in names}
+    size = t.size() if outer_size is None else outer_size
+    stride = t.stride() if outer_stride is None else outer_stride
+    return type(t).__tensor_unflatten__(inner, context, size, stride)
 
 
 def return_and_correct_aliasing(func: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> Any:

@@ -26,6 +26,7 @@ from tt.core.tensor.generator import Generator
 from tt.core.tensor.storage import provide_members
 from tt.core.tensor.tensor import Tensor, answers_operators
 from tt.core.types.device import Device
+from tt.core.types.protocols import FUNCTION_METHODS, spell_both
 
 __all__ = ["LazyMethod", "install"]
 
@@ -262,6 +263,7 @@ CONSTRUCTING: dict[str, Any] = {
 def _prepare_subclasses(kind: type[Tensor]) -> None:
     """Prepare the subclasses that were defined before `__init_subclass__` was there."""
     for subclass in kind.__subclasses__():
+        spell_both(subclass, FUNCTION_METHODS)
         if overrides(subclass) or answers_operators(subclass):
             from tt.core.methods.tensor_subclasses import (
                 prepare_subclass,  # which looks at what is installed here
@@ -315,6 +317,7 @@ def install() -> None:
     for name, bound in CONSTRUCTING.items():
         bound.__func__.__name__, bound.__func__.__qualname__ = name, f"Tensor.{name}"
         setattr(Tensor, name, bound)
+    spell_both(Tensor, FUNCTION_METHODS)
     _get_state.__name__, _get_state.__qualname__ = "get_state", "Generator.get_state"
     Generator.get_state = _get_state  # type: ignore[method-assign]  # as those of tensors
     provide_members(_storage_bytes, _storage_sharing)

@@ -24,12 +24,15 @@ from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor, answers_operators
 from tt.core.types.keys import FUNCTION, PYTHON
+from tt.core.types.protocols import DISPATCH_METHODS, FUNCTION_METHODS, spell_both
 
 __all__ = ["UNSEEN", "SeenMember", "call_preserving", "member_names", "prepare_subclass"]
 
 
 def prepare_subclass(kind: type[Tensor]) -> None:
     """Note which protocols a new subclass of `Tensor` takes part in, and let it see its members being used."""
+    spell_both(kind, FUNCTION_METHODS)
+    spell_both(kind, DISPATCH_METHODS)
     keys = PYTHON if answers_operators(kind) else 0
     if overrides(kind):
         keys |= FUNCTION

@@ -9,6 +9,8 @@ from typing import Any, Final, TypeVar, cast
 from tt.core.dispatch.intercept.modes import Mode
 from tt.core.dispatch.intercept.tt_function import (
     NOT_HANDLED,
+    DisableTorchFunction,
+    DisableTorchFunctionSubclass,
     DisableTTFunction,
     DisableTTFunctionSubclass,
     call_overrides,
@@ -20,23 +22,33 @@ from tt.core.dispatch.intercept.tt_function import (
 from tt.core.errors import NoOverrideError
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor, disabled_tt_dispatch_impl, disabled_tt_function_impl
+from tt.core.types.protocols import FUNCTION_METHODS, method_of, spell_both
 from tt.core.types.state import STATE
 from tt.core.types.thread_state import THREAD
 
 __all__ = [
     "BaseTTFunctionMode",
+    "BaseTorchFunctionMode",
     "DisableTTFunction",
     "DisableTTFunctionSubclass",
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
     "TTFunctionMode",
+    "TorchFunctionMode",
     "disabled_tt_dispatch_impl",
     "disabled_tt_function_impl",
+    "handle_torch_function",
     "handle_tt_function",
+    "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
     "has_tt_function",
     "has_tt_function_unary",
     "has_tt_function_variadic",
     "is_tensor_like",
     "mark_overridable",
     "overridable",
+    "wrap_torch_function",
     "wrap_tt_function",
 ]
 
@@ -70,6 +82,10 @@ class TTFunctionMode(Mode):
 
     sees = "function"
 
+    def __init_subclass__(cls, /, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        spell_both(cls, FUNCTION_METHODS)
+
     def __tt_function__(
         self,
         func: Any,
@@ -89,6 +105,8 @@ class TTFunctionMode(Mode):
             The arguments as they were written.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define __tt_function__")
+
+    __torch_function__ = __tt_function__
 
 
 class BaseTTFunctionMode(TTFunctionMode):
@@ -279,4 +297,14 @@ def is_tensor_like(inp: Any) -> bool:
     >>> tt.overrides.is_tensor_like(tt.ones(2)), tt.overrides.is_tensor_like([1.0])
     (True, False)
     """
-    return isinstance(inp, TensorBase) or hasattr(type(inp), "__tt_function__")
+    return isinstance(inp, TensorBase) or method_of(type(inp), FUNCTION_METHODS) is not None
+
+
+# PyTorch's names of the same things, which its programs use.
+has_torch_function = has_tt_function
+has_torch_function_unary = has_tt_function_unary
+has_torch_function_variadic = has_tt_function_variadic
+handle_torch_function = handle_tt_function
+wrap_torch_function = wrap_tt_function
+TorchFunctionMode = TTFunctionMode
+BaseTorchFunctionMode = BaseTTFunctionMode

@@ -19,6 +19,7 @@ from tt.core import start
 from tt.core.errors import HiddenValuesError
 from tt.core.tensor.base import TensorBase, TensorSpec, wrap_handle
 from tt.core.types.keys import FUNCTION, PYTHON
+from tt.core.types.protocols import DISPATCH_METHODS, method_of
 from tt.core.types.state import STATE
 from tt.core.types.thread_state import THREAD
 
@@ -156,12 +157,16 @@ class Tensor(TensorMethods):
             kwargs: dict[str, Any] | None = None,
         ) -> Any: ...
 
-    __tt_dispatch__ = staticmethod(disabled_tt_dispatch_impl)
+        __torch_function__ = __tt_function__
+
+    # Under both names, as every subclass has its own; see Note [Two names] in `protocols`.
+    __tt_dispatch__ = __torch_dispatch__ = staticmethod(disabled_tt_dispatch_impl)
 
 
 def answers_operators(kind: type) -> bool:
-    """Return whether a class has a `__tt_dispatch__` of its own."""
-    method = getattr(kind, "__tt_dispatch__", None)
+    """Return whether a class has a `__tt_dispatch__` of its own, or a `__torch_dispatch__`."""
+    name = method_of(kind, DISPATCH_METHODS)
+    method = None if name is None else getattr(kind, name)
     return method is not None and getattr(method, "__func__", method) is not disabled_tt_dispatch_impl
 
 

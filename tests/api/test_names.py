@@ -140,7 +140,7 @@ def test_an_unknown_name_is_explained_by_the_table_or_by_names_that_are_near(nam
             "boolean_dispatch",
             "has no name 'boolean_dispatch': TorchScript and its internals do not",
         ),
-        ("nn.functional", "has_torch_function", "instead: tt.DisableTTFunctionSubclass"),
+        ("nn.functional", "has_torch_function", "instead: tt.overrides"),
         ("nn.functional", "reluu", "tt.nn.functional has no name 'reluu'; did you mean 'relu'"),
         ("linalg", "svv", "tt.linalg has no name 'svv'; did you mean 'svd'"),
         ("fft", "fftfreqq", "did you mean 'fftfreq'"),

@@ -13,12 +13,16 @@ DECLINED = r"no implementation found|Multiple dispatch failed"
 
 
 class Library:
-    """One of the two libraries, under the common names that tests use."""
+    """One of the libraries, under common names; classes of "tt as torch" have methods with PyTorch's names."""
 
     def __init__(self, name):
         if name == "tt":
             self.module, self.protocol, self.function = tt, "__tt_dispatch__", "__tt_function__"
             self.Mode, self.disabled = TTDispatchMode, tt.overrides.disabled_tt_function_impl
+        elif name == "tt as torch":
+            self.module, self.protocol, self.function = tt, "__torch_dispatch__", "__torch_function__"
+            self.Mode = tt.utils._python_dispatch.TorchDispatchMode
+            self.disabled = tt.overrides.disabled_tt_function_impl
         else:
             torch = pytest.importorskip("torch")
             from torch.utils._python_dispatch import TorchDispatchMode
@@ -68,10 +72,11 @@ class Library:
 
 
 def agree(scenario):
-    """Run a scenario in both libraries, and return the common result."""
+    """Run a scenario in both libraries, in tt with both names of the protocol, and return the common result."""
     pytest.importorskip("torch")
     ours, theirs = scenario(Library("tt")), scenario(Library("torch"))
     assert ours == theirs
+    assert scenario(Library("tt as torch")) == ours
     assert ours, "the scenario has seen nothing"
     return ours
 

@@ -14,6 +14,7 @@ from tt.core.blocks import Block
 from tt.core.dispatch.intercept.further_forms import call_in_further_form
 from tt.core.errors import NoOverrideError
 from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
+from tt.core.types.protocols import FUNCTION_METHODS, method_of
 from tt.core.types.state import STATE, without
 from tt.core.types.thread_state import THREAD
 
@@ -25,6 +26,8 @@ __all__ = [
     "NOT_HANDLED",
     "DisableTTFunction",
     "DisableTTFunctionSubclass",
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
     "call_overrides",
     "call_refused",
     "call_with_overrides",
@@ -96,13 +99,18 @@ class DisableTTFunction(DisableTTFunctionSubclass):
     _functions = False
 
 
+# PyTorch's names of the same classes, which its programs use.
+DisableTorchFunctionSubclass = DisableTTFunctionSubclass
+DisableTorchFunction = DisableTTFunction
+
+
 # --- who takes part ------------------------------------------------------------------------------------------------
 
 
 def overrides(kind: type) -> bool:
     """Return whether the arguments of a class intercept calls."""
-    member = getattr(kind, "__tt_function__", None)
-    return member is not None and kind is not Tensor and not _disabled(member)
+    name = method_of(kind, FUNCTION_METHODS)
+    return name is not None and kind is not Tensor and not _disabled(getattr(kind, name))
 
 
 def _disabled(found: Any) -> bool:
@@ -183,7 +191,9 @@ def call_overrides(
         if result is not NotImplemented:
             return result
     for value in candidates:
-        result = value.__tt_function__(function, types, args, kwargs)
+        name = method_of(type(value), FUNCTION_METHODS)
+        assert name is not None  # that makes it a candidate
+        result = getattr(value, name)(function, types, args, kwargs)
         if result is not NotImplemented:
             return result
     names = [kind.__name__ for kind in types]

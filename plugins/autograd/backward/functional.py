@@ -14,6 +14,7 @@ from tt.core.library import (
     call_overrides,
     errors,
     flat,
+    is_tensor_like,
     listening,
     mark_overridable,
     ops,
@@ -38,7 +39,7 @@ _SINGLE: Final = (TensorBase, GradientEdge)
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     # What overrides functions stands for one tensor, even if it can be iterated.
-    single = value is None or isinstance(value, _SINGLE) or hasattr(type(value), "__tt_function__")
+    single = value is None or isinstance(value, _SINGLE) or is_tensor_like(value)
     return (value,) if single else tuple(value)
 
 

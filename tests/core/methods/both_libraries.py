@@ -12,12 +12,16 @@ DECLINED = r"no implementation found|Multiple dispatch failed"
 
 
 class Library:
-    """One of the two libraries, under the common names that tests use."""
+    """One of the libraries, under common names; classes of "tt as torch" have methods with PyTorch's names."""
 
     def __init__(self, name):
         if name == "tt":
             self.module, self.protocol = tt, "__tt_function__"
             self.Mode, self.Disable = TTFunctionMode, tt.DisableTTFunctionSubclass
+            self.disabled = tt.overrides.disabled_tt_function_impl
+        elif name == "tt as torch":
+            self.module, self.protocol = tt, "__torch_function__"
+            self.Mode, self.Disable = tt.overrides.TorchFunctionMode, tt.DisableTorchFunctionSubclass
             self.disabled = tt.overrides.disabled_tt_function_impl
         else:
             torch = pytest.importorskip("torch")
@@ -67,9 +71,10 @@ def in_both(scenario):
 
 
 def agree(scenario):
-    """Run a scenario in both libraries, and return the common result."""
+    """Run a scenario in both libraries, in tt with both names of the protocol, and return the common result."""
     ours, theirs = in_both(scenario)
     assert ours == theirs
+    assert scenario(Library("tt as torch")) == ours
     assert ours, "the scenario has seen nothing"
     return ours
 
