@@ -54,7 +54,7 @@ def load_inline(
     register: str | Mapping[str, str] | None = None,
     schema: str | Mapping[str, str] | None = None,
     dtypes: Sequence[Any] | None = None,
-    result: str | Mapping[str, str] | None = None,
+    result: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
 ) -> Extension:
     """Compile C++, C or CUDA source and make its functions operators.
 
@@ -94,9 +94,9 @@ def load_inline(
     dtypes : sequence of dtype, optional
         The dtypes for which templates are compiled (float32 and float64), or that functions over `tt_tensor *` serve
         (all).
-    result : str or dict, optional
-        The dtype of the results where it does not follow: "same", "int64", ...; or function -> rule, for instance
-        ``{"places": "int64"}``.
+    result : str, sequence of str, or dict, optional
+        The dtype of the results where it does not follow: "same", "int64", ..., or one for each of several results; or
+        function -> rule, for instance ``{"places": "int64", "maximum": ("same", "int64")}``.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def load(
     register: str | Mapping[str, str] | None = None,
     schema: str | Mapping[str, str] | None = None,
     dtypes: Sequence[Any] | None = None,
-    result: str | Mapping[str, str] | None = None,
+    result: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
 ) -> Extension:
     """Compile files of C++ (.cpp, .cc, .cxx), C (.c) and CUDA (.cu) and make their functions operators.
 

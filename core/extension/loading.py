@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from tt.core.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
 from tt.core.extension.build import BuildPlan, Unit, build
@@ -25,6 +25,7 @@ from tt.core.extension.types import Function
 __all__ = ["ExtensionSource", "Loading", "Options"]
 
 _DEFAULT_DTYPES: Final = ("float32", "float64")
+_Value = TypeVar("_Value", str, str | Sequence[str])
 _HEADERS: Final[Mapping[Language, str]] = {
     "c": "#include <math.h>\n",
     "c++": "#include <cmath>\n",
@@ -65,7 +66,7 @@ class Loading:
     register: str | Mapping[str, str] | None
     schema: str | Mapping[str, str] | None
     dtypes: tuple[str, ...] | None
-    result: str | Mapping[str, str] | None
+    result: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None
     declared: Mapping[str, list[Function]] = field(default_factory=dict)
 
     def load(self, loaded_by: str) -> Extension:
@@ -153,6 +154,7 @@ class Loading:
 
     def _operator(self, name: str, on_device: Mapping[str, list[Function]], doc: str) -> Operator:
         overloads = self.declared.get(name) or on_device[name]
+        result = self._of("result", self.result, name) or ""
         templates = any(f.template for f in overloads)
         dtypes = self.dtypes if self.dtypes is not None else _DEFAULT_DTYPES if templates else ()
         return Operator.make(
@@ -160,18 +162,18 @@ class Loading:
             overloads,
             dtypes=dtypes,
             schema=self._of("schema", self.schema, name),
-            result=self._of("result", self.result, name) or "",
+            result=result if isinstance(result, str) else tuple(result),
             doc=doc,
         )
 
-    def _of(self, option: str, value: str | Mapping[str, str] | None, name: str) -> str | None:
+    def _of(self, option: str, value: _Value | Mapping[str, _Value] | None, name: str) -> _Value | None:
         """Return an option's value for a function."""
-        if isinstance(value, str):
+        if value is not None and not isinstance(value, Mapping):
             listed = [self.functions] if isinstance(self.functions, str) else self.functions
             if (listed is not None and len(listed) > 1) or (listed is None and len(self.declared) > 1):
                 raise ArgumentError(
                     "load_inline",
-                    f"{option} is one text for several functions",
+                    f"{option} has one value for several functions",
                     hint=f"{option}={{{name!r}: ...}}",
                 )
             return value

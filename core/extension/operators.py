@@ -37,8 +37,9 @@ class Operator:
         The dtypes of a template.
     signature : Signature
         As given or as it follows from the first function.
-    result : str
-        The rule for the dtype of the results, "" where it follows from the functions.
+    result : str or tuple of str
+        The rule for the dtype of the results, one for each of several or one for all; "" where it follows from the
+        functions.
     doc : str
         Its documentation.
     """
@@ -47,7 +48,7 @@ class Operator:
     overloads: tuple[Function, ...]
     dtypes: tuple[str, ...]
     signature: Signature
-    result: str
+    result: str | tuple[str, ...]
     doc: str
 
     @classmethod
@@ -58,7 +59,7 @@ class Operator:
         *,
         dtypes: Sequence[str],
         schema: str | None = None,
-        result: str = "",
+        result: str | tuple[str, ...] = "",
         doc: str = "",
     ) -> Operator:
         """Check the description of an operator and complete it.
@@ -66,7 +67,7 @@ class Operator:
         Raises
         ------
         ArgumentError
-            When functions and schema do not fit each other.
+            When functions and schema do not fit each other, or the number of rules is not that of the results.
         SchemaError
             When the schema is none.
         UnknownNameError
@@ -75,8 +76,9 @@ class Operator:
         check_name(name)
         first = overloads[0]
         words = FIELDS["result"].words or ()
-        if result and result not in words:
-            raise UnknownNameError("rule for the dtype of results", result, words)
+        for rule in (result,) if isinstance(result, str) else result:
+            if rule and rule not in words:
+                raise UnknownNameError("rule for the dtype of results", rule, words)
         if first.elementwise and not first.parameters:
             raise ArgumentError(name, f"{first} takes no numbers, so it cannot be lifted over elements")
         # Overloads of one name serve other dtypes of the same operator.
@@ -89,6 +91,10 @@ class Operator:
                     hint="give them names of their own",
                 )
         signature = Signature.parse(name + schema) if schema else Signature.parse(_signature(name, first))
+        if not isinstance(result, str) and (first.elementwise or len(result) != len(signature.returns)):
+            raise ArgumentError(
+                name, f"result has {len(result)} rules, and {first} returns {len(signature.returns)} values"
+            )
         operator = cls(name, tuple(overloads), tuple(dtypes), signature, result, doc)
         if schema:
             operator._check_schema()

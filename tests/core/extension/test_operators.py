@@ -155,7 +155,7 @@ def test_functions_that_do_not_fit_together():
         load_inline("none", "double f(float x) { return 1; } float f(double x) { return 1; }")
     with pytest.raises(tt.errors.ArgumentError, match="the name of an extension is an identifier"):
         load_inline("not a name", "float f(float x) { return 1; }")
-    with pytest.raises(tt.errors.ArgumentError, match="schema is one text for several functions"):
+    with pytest.raises(tt.errors.ArgumentError, match="schema has one value for several functions"):
         load_inline(
             "none",
             "float f(float x) { return x; } float g(float x) { return x; }",
@@ -171,6 +171,10 @@ def test_functions_that_do_not_fit_together():
         load_inline("none", 5)
     with pytest.raises(tt.errors.UnknownNameError, match="dtype of results 'flot32'; did you mean 'float32'"):
         load_inline("none", "float f(float x) { return 1; }", result="flot32")
+    with pytest.raises(tt.errors.UnknownNameError, match="dtype of results 'flot32'"):
+        load_inline("none", "tt_tensor *f(const tt_tensor *x) { return 0; }", result=("flot32",))
+    with pytest.raises(tt.errors.ArgumentError, match=r"result has 2 rules, and .* returns 1 values"):
+        load_inline("none", "tt_tensor *f(const tt_tensor *x) { return 0; }", result=("same", "int64"))
     with pytest.raises(tt.errors.UnknownNameError, match="unknown dtype 'flot32'"):
         load_inline("none", "float f(float x) { return 1; }", dtypes=["flot32"])
     with pytest.raises(tt.errors.UnknownNameError, match="unknown function 'ff'"):

@@ -115,6 +115,26 @@ def test_several_results(both_callers):
     assert module.one(tt.ones(2, 3)).shape == (2, 3)
 
 
+def test_several_results_of_different_dtypes(both_callers):
+    source = """
+    void greatest(const tt_tensor *x, tt_tensor **value, tt_tensor **place) {
+        *value = tt_empty(x->dtype, 0, x->shape);
+        *place = tt_empty(TT_INT64, 0, x->shape);
+        int64_t best = 0;
+        for (int64_t i = 1; i < x->shape[0]; i++)
+            if (((const float *)x->data)[i] > ((const float *)x->data)[best]) best = i;
+        *(float *)(*value)->data = ((const float *)x->data)[best];
+        *(int64_t *)(*place)->data = best;
+    }
+    """
+    module = load_inline("greatest", c_sources=source, result=("same", "int64"))
+    found = module.greatest(tt.tensor([1.0, 5.0, 2.0]))
+    assert (found.value.item(), found.place.item(), found.place.dtype) == (5.0, 1, tt.int64)
+    module.remove()
+    module = load_inline("greatest", c_sources=source, result={"greatest": ["same", "int64"]})
+    assert module.greatest(tt.tensor([7.0])).place.dtype == tt.int64
+
+
 def test_numbers_and_texts_are_passed_in_their_types(both_callers):
     source = """
     #include <string.h>
