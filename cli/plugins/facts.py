@@ -7,7 +7,10 @@ from typing import Any
 
 __all__ = ["brings", "registered", "states"]
 
-KINDS = ("devices", "layouts", "layers", "namespaces")
+KINDS = {
+    "devices": "device", "layouts": "layout", "layers": "layer", "namespaces": "namespace", "libraries": "library",
+}  # fmt: skip
+"""Fields of manifests -> what one of the names is."""
 
 
 def states(*, activate: bool = False) -> list[dict[str, Any]]:
@@ -40,7 +43,7 @@ def brings(plugin: dict[str, Any]) -> str:
     manifest = plugin["manifest"]
     if manifest is None:
         return ""
-    words = [f"{kind.removesuffix('s')} {name}" for kind in KINDS for name in manifest[kind]]
+    words = [f"{word} {name}" for kind, word in KINDS.items() for name in manifest[kind]]
     words += [f"kernels for {name}" for name in manifest["extends"]]
     return ", ".join(words)
 

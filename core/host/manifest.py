@@ -15,11 +15,11 @@ API_VERSION: Final = "1.0"
 """The version of the hooks and of `tt.library` that this tt offers to plugins: a new major version takes something
 away or changes it, a new minor version only adds."""
 
-Declares = Literal["device", "layout", "layer", "namespace", "member", "command"]
+Declares = Literal["device", "layout", "layer", "namespace", "library", "member", "command"]
 """The kinds of names that plugins bring; using one for the first time activates the plugin.  All but the commands,
 which the hook `tt_commands` names, stand in the manifest."""
 
-DECLARED: Final[tuple[Declares, ...]] = ("device", "layout", "layer", "namespace", "member")
+DECLARED: Final[tuple[Declares, ...]] = ("device", "layout", "layer", "namespace", "library", "member")
 
 
 def major_and_minor(version: object) -> tuple[int, int]:
@@ -69,6 +69,9 @@ class Manifest:
         Attributes of tensors, name -> "module:attribute" of a function, property or other descriptor.
     namespaces : tuple of str
         Namespaces of its operators: "acme" for `acme::twice`, which is `tt.ops.acme.twice`.
+    libraries : tuple of str
+        Compiled libraries of PyTorch's ecosystem whose operators it brings, as dotted paths without a suffix:
+        "torchvision._C" for ".../torchvision/_C.so".  `tt.ops.load_library` activates the plugin instead.
     requires : tuple of str
         Names of the plugins that must be active before this one.
     extends : tuple of str
@@ -102,6 +105,7 @@ class Manifest:
     layers: tuple[str, ...] = ()
     members: Mapping[str, str] = field(default_factory=dict)
     namespaces: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     extends: tuple[str, ...] = ()
     accelerators: tuple[str, ...] = ()
@@ -120,7 +124,7 @@ class Manifest:
             ) from None
         for name in ("devices", "layouts", "layers", "namespaces"):
             self._check_names(name, identifiers=True)
-        for name in ("requires", "extends", "accelerators"):
+        for name in ("libraries", "requires", "extends", "accelerators"):
             self._check_names(name, identifiers=False)
         for name in self.accelerators:
             if name not in self.devices:
@@ -167,7 +171,7 @@ class Manifest:
 
     def declares(self, kind: Declares) -> tuple[str, ...]:
         """Return the names of one kind."""
-        return tuple(getattr(self, kind + "s"))
+        return tuple(getattr(self, "libraries" if kind == "library" else kind + "s"))
 
     def all_declared(self) -> tuple[tuple[Declares, str], ...]:
         """Return every (kind, name) that the manifest declares."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
-from tt.core import start
+from tt.core import plugins, start
 
 if TYPE_CHECKING:
     from tt.core.dispatch.registry.registry import Registry
@@ -39,6 +40,38 @@ class Operators:
         # As an attribute of the instance, so that the next look-up does not come here.
         setattr(self, name, operator)
         return operator
+
+    def load_library(self, path: str | os.PathLike[str]) -> None:
+        """Make the operators of a compiled library available, which a plugin brings: its manifest names the library.
+
+        Parameters
+        ----------
+        path : path
+            The library, for instance ".../torchvision/_C.so".  It is not opened, since it needs PyTorch.
+
+        Raises
+        ------
+        OSError
+            If no installed plugin brings the operators of the library.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.ops.load_library("folder/_C.so")
+        Traceback (most recent call last):
+            ...
+        OSError: folder/_C.so: no installed plugin brings the operators of this library; ...
+        """
+        file = os.fspath(path)
+        # The library of a Python package, whose file may be tagged for a version of Python: `_C.cpython-311-....so`.
+        words = [*file.replace(os.sep, "/").split("/")[:-1], os.path.basename(file).partition(".")[0]]
+        for start_at in range(len(words)):
+            if plugins().activate("library", ".".join(words[start_at:])):
+                return
+        raise OSError(
+            f"{file}: no installed plugin brings the operators of this library; it is built for PyTorch, and tt cannot "
+            f"load it"
+        )
 
     def __dir__(self) -> list[str]:
         prefix = f"{self._namespace}::" if self._namespace else ""

@@ -22,6 +22,7 @@ from tt.core.host.manifest import Manifest
         ({"api_version": True}, "api_version is a version like '1.0', not True"),
         ({"devices": ("a b",)}, "devices: 'a b' is not a name"),
         ({"layers": ("x", "x")}, "layers names something twice"),
+        ({"libraries": "vision._C"}, "libraries is a tuple of names"),
         ({"requires": "cpu"}, "requires is a tuple of names"),
         ({"members": ["x"]}, "members maps names to 'module:attribute'"),
         ({"members": {"x y": "a:b"}}, "members: 'x y' is not an attribute name"),
@@ -40,8 +41,12 @@ def test_a_malformed_manifest_is_refused(fields, message):
 
 
 def test_a_manifest_lists_what_it_declares():
-    manifest = Manifest("one", devices=["a"], layouts=("b",), members={"c": "m:c"}, namespaces=("d",))
-    assert manifest.all_declared() == (("device", "a"), ("layout", "b"), ("namespace", "d"), ("member", "c"))
+    manifest = Manifest(
+        "one", devices=["a"], layouts=("b",), members={"c": "m:c"}, namespaces=("d",), libraries=("e._C",)
+    )
+    assert manifest.all_declared() == (
+        ("device", "a"), ("layout", "b"), ("namespace", "d"), ("library", "e._C"), ("member", "c"),
+    )  # fmt: skip
     assert manifest.as_dict()["members"] == {"c": "m:c"}
 
 

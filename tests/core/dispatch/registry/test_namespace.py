@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import tt
+from tt.core.dispatch.registry import namespace
 from tt.core.dispatch.registry.namespace import Operators
 from tt.core.library import REGISTRY, ops
 from tt.errors import UnknownOpError
@@ -45,3 +48,27 @@ def test_what_was_found_is_forgotten_with_its_operator():
     assert found.exp is tt.ops.exp and "exp" in vars(found)
     found.forget()
     assert "exp" not in vars(found)
+
+
+# --- libraries that plugins bring --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "file", ["site/vision/_C.so", Path("site/vision/_C.cpython-311-x86_64-linux-gnu.so")]
+)
+def test_loading_a_library_activates_the_plugin_that_brings_its_operators(monkeypatch, file):
+    asked = []
+
+    class Plugins:
+        def activate(self, kind, name):
+            asked.append((kind, name))
+            return name == "vision._C"
+
+    monkeypatch.setattr(namespace, "plugins", Plugins)
+    assert tt.ops.load_library(file) is None
+    assert asked == [("library", "site.vision._C"), ("library", "vision._C")]
+
+
+def test_a_library_that_no_plugin_brings_is_refused():
+    with pytest.raises(OSError, match=r"site/other/_C.so: no installed plugin brings the operators"):
+        tt.ops.load_library("site/other/_C.so")
