@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from types import MemberDescriptorType
-from typing import Any
+from types import CodeType, MemberDescriptorType
+from typing import Any, Final, cast
 
 from tt.core.errors.aliases import as_called
+
+_VARARGS: Final = 0x04  # inspect.CO_VARARGS, without the import of inspect
 
 
 def describe(value: Any) -> str:
@@ -13,7 +15,36 @@ def describe(value: Any) -> str:
     return type(value).__name__
 
 
-class TTError(Exception):
+class FromText(type):
+    """Lets libraries make an error of the same class with a longer text, as by ``type(error)(f"{error} in layer 3")``.
+
+    Constructors take facts, of which they make the text; one that cannot take a single text is passed over.
+    """
+
+    _takes_facts: bool
+
+    def __init__(cls, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        constructor: Any = cls.__init__  # type: ignore[misc]  # of this very class
+        code = getattr(constructor, "__code__", None)
+        cls._takes_facts = code is not None and not _takes_one(constructor, code)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return an error of facts, or of its text."""
+        if cls._takes_facts and len(args) == 1 and not kwargs and isinstance(args[0], str):
+            return _restored(cast(type[BaseException], cls), args)
+        return super().__call__(*args, **kwargs)
+
+
+def _takes_one(function: Any, code: CodeType) -> bool:
+    """Return whether a method can be called with one argument by position."""
+    most = code.co_argcount - 1
+    least = most - len(function.__defaults__ or ())
+    required = code.co_kwonlyargcount > len(function.__kwdefaults__ or ())
+    return not required and least <= 1 and (most >= 1 or bool(code.co_flags & _VARARGS))
+
+
+class TTError(Exception, metaclass=FromText):
     """The base of every exception that tt raises on purpose."""
 
     def __init__(self, *args: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from tt.core.errors.base import TTError, _members, _restored, _set
+from tt.core.errors.base import FromText, TTError, _members, _restored, _set
 
 
 class NoOverrideError(TTError, TypeError):
@@ -99,7 +99,7 @@ class KernelContractError(TTError, RuntimeError):
     """A kernel whose result breaks the schema's promise; the fault is the plugin's, not the caller's."""
 
 
-class KernelFailedError(Exception):
+class KernelFailedError(Exception, metaclass=FromText):
     """The error of a library within a kernel or a method of a backend; it is also of that exception's class.
 
     It is no `TTError`: nothing was refused on purpose.

@@ -96,6 +96,9 @@ class UnknownOpError(TTError, AttributeError, RuntimeError):
         return self._reason() if callable(self._reason) else self._reason
 
     def __str__(self) -> str:
+        # Facts come with names or an owner; without, a library made the error anew from a longer text.
+        if not self.owner and self._names == ():
+            return self.op
         if self.reason:
             return f"{self.owner} has no name {self.op!r}: {self.reason}"
         problem = f"{self.owner} has no name" if self.owner else "no operator is named"

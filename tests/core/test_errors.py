@@ -217,3 +217,13 @@ def test_an_operator_keeps_its_name_unless_the_caller_mentions_an_alias_alone() 
         x.swapaxes(0, 1).movedim(0, 5)
     assert str(errors.DimensionError("no_operator", 3, 2)).startswith("no_operator(): ")
     assert str(errors.DimensionError("transpose", 3, 2)).startswith("transpose(): ")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in EXCEPTIONS if name != "SchemaError"]
+)  # of a file, not of a call
+def test_a_library_can_make_an_error_anew_with_a_longer_text(name: str) -> None:
+    error = made(name)
+    again = type(error)(f"{error}\nin layer 3")
+    assert type(again) is type(error)
+    assert str(error).splitlines()[0] in str(again) and "in layer 3" in str(again)
