@@ -14,7 +14,8 @@ __all__ = ["kl_divergence", "register_kl"]
 
 Formula: TypeAlias = Callable[[Any, Any], tt.Tensor]
 
-_FORMULAS: dict[tuple[type, type], Formula] = {}
+_KL_REGISTRY: dict[tuple[type, type], Formula] = {}
+"""The registered formulas, under the name by which libraries look them up and copy them."""
 
 
 def register_kl(type_p: Any, type_q: Any) -> Callable[[Formula], Formula]:
@@ -52,7 +53,7 @@ def register_kl(type_p: Any, type_q: Any) -> Callable[[Formula], Formula]:
             raise tt.errors.ArgumentError("register_kl", f"takes two classes, not {cls!r}")
 
     def register(formula: Formula) -> Formula:
-        _FORMULAS[type_p, type_q] = formula
+        _KL_REGISTRY[type_p, type_q] = formula
         # A closer formula may have come.
         _formula_for.cache_clear()
         return formula
@@ -64,12 +65,12 @@ def register_kl(type_p: Any, type_q: Any) -> Callable[[Formula], Formula]:
 def _formula_for(type_p: type[Distribution], type_q: type[Distribution]) -> Formula | None:
     """Return the formula of the closest classes, those of p first."""
     mro_p, mro_q = type_p.__mro__, type_q.__mro__
-    candidates = [(mro_p.index(p), mro_q.index(q)) for p, q in _FORMULAS if p in mro_p and q in mro_q]
+    candidates = [(mro_p.index(p), mro_q.index(q)) for p, q in _KL_REGISTRY if p in mro_p and q in mro_q]
     if not candidates:
         return None
     # The closest for p and the closest for q; where they differ, neither is better.
     by_p, by_q = min(candidates), min(candidates, key=lambda pair: (pair[1], pair[0]))
-    chosen, other = (_FORMULAS[mro_p[i], mro_q[j]] for i, j in (by_p, by_q))
+    chosen, other = (_KL_REGISTRY[mro_p[i], mro_q[j]] for i, j in (by_p, by_q))
     if chosen is not other:
         names = [f"({mro_p[i].__name__}, {mro_q[j].__name__})" for i, j in (by_p, by_q)]
         warn_user(

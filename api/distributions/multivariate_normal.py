@@ -129,9 +129,10 @@ class MultivariateNormal(Distribution):
         return result.expand(self._batch_shape)
 
 
-# Distributions outside of tt import these two by PyTorch's names.
+# Distributions outside of tt import these by PyTorch's names.
 _batch_mahalanobis = batch_mahalanobis
 _batch_mv = batch_mv
+_precision_to_scale_tril = precision_to_scale_tril
 
 
 def only_matrix(covariance: object, precision: object, factor: object) -> tuple[str, tt.Tensor]:

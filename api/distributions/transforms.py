@@ -15,6 +15,7 @@ from tt.distributions._transforms_base import (
     ComposeTransform,
     IndependentTransform,
     Transform,
+    _InverseTransform,
     identity_transform,
 )
 from tt.distributions._transforms_elementwise import (
@@ -26,6 +27,7 @@ from tt.distributions._transforms_elementwise import (
     SigmoidTransform,
     SoftplusTransform,
     TanhTransform,
+    clipped_sigmoid,
 )
 from tt.distributions._transforms_vector import (
     CatTransform,
@@ -60,3 +62,6 @@ __all__ = [
     "Transform",
     "identity_transform",
 ]
+
+# Libraries use it by PyTorch's name.
+_clipped_sigmoid = clipped_sigmoid

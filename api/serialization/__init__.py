@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tt.core.lazy import attach
 from tt.serialization.allow_list import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from tt.serialization.loading import load
-from tt.serialization.locations import default_restore_location, location_tag, register_package
+from tt.serialization.locations import MAP_LOCATION, default_restore_location, location_tag, register_package
 from tt.serialization.options import (
     LoadEndianness,
     get_crc32_options,
@@ -25,12 +25,14 @@ from tt.serialization.options import (
 from tt.serialization.storages import LoadedStorage
 
 if TYPE_CHECKING:
+    from tt.serialization.saving import DEFAULT_PROTOCOL as DEFAULT_PROTOCOL
     from tt.serialization.saving import save as save
     from tt.serialization.unsafe_globals import (
         get_unsafe_globals_in_checkpoint as get_unsafe_globals_in_checkpoint,
     )
 
 __all__ = [
+    "MAP_LOCATION",
     "LoadEndianness",
     "LoadedStorage",
     "add_safe_globals",
@@ -48,5 +50,7 @@ __all__ = [
     "set_default_load_endianness",
     "set_default_mmap_options",
     "skip_data",
-    *attach(__name__, {".saving": "save", ".unsafe_globals": "get_unsafe_globals_in_checkpoint"}),
+    *attach(
+        __name__, {".saving": "DEFAULT_PROTOCOL save", ".unsafe_globals": "get_unsafe_globals_in_checkpoint"}
+    ),
 ]

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import tt
 from tt.errors import DeviceError, TTError
 from tt.serialization.storages import LoadedStorage
 
-__all__ = ["UserCodeError", "default_restore_location", "location_tag", "register_package", "restorer"]
+__all__ = [
+    "MAP_LOCATION",
+    "UserCodeError",
+    "default_restore_location",
+    "location_tag",
+    "register_package",
+    "restorer",
+]
 
 Tagger = Callable[[Any], str | None]
 Restore = Callable[[LoadedStorage, str], LoadedStorage | None]
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | tt.device | str | dict[str, str] | None
+"""The type of `map_location`, by the name under which libraries import it."""
 
 
 class UserCodeError(Exception):

@@ -135,7 +135,7 @@ def test_the_divergence_of_wishart_distributions_is_right():
 
 
 def test_exponential_families_of_one_class_need_no_formula():
-    family = tt.distributions.kl._FORMULAS[D.ExponentialFamily, D.ExponentialFamily]
+    family = tt.distributions.kl._KL_REGISTRY[D.ExponentialFamily, D.ExponentialFamily]
     for p, q in ((D.Gamma(2.0, 1.0), D.Gamma(1.0, 3.0)), (D.Beta(2.0, 1.0), D.Beta(1.0, 3.0)),
                  (D.Bernoulli(0.3), D.Bernoulli(0.6)), (D.Normal(0.0, 1.0), D.Normal(1.0, 2.0))):  # fmt: skip
         assert float(family(p, q)) == pytest.approx(float(kl_divergence(p, q)), rel=1e-5)

@@ -280,3 +280,14 @@ def test_wrong_arguments_are_refused():
             registry(constraints.boolean)
         with pytest.raises(TypeError, match="takes a constraint"):
             registry.register(3, lambda c: c)
+
+
+def test_names_by_which_libraries_reach_inner_parts():
+    transforms = tt.distributions.transforms
+    assert isinstance(transforms.ExpTransform().inv, transforms._InverseTransform)
+    assert transforms._clipped_sigmoid(tt.tensor([200.0])).item() < 1.0
+    factor = tt.distributions.multivariate_normal._precision_to_scale_tril(
+        tt.tensor([[4.0, 0.0], [0.0, 1.0]])
+    )
+    assert factor.tolist() == [[0.5, 0.0], [0.0, 1.0]]
+    assert (tt.distributions.Normal, tt.distributions.Normal) in tt.distributions.kl._KL_REGISTRY
