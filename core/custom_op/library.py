@@ -282,8 +282,11 @@ def _implement(
         return parts.add_composite(operator, function)
     if key.lower() == "meta":
         return parts.add_fake(operator, function)
-    # PyTorch's keys of layers have no meaning here, and a kernel under such a name would never run.
-    if key.lower().startswith(("autograd", "composite", "functorch", "autocast", "adinplace")):
+    if key.startswith("Autocast"):
+        # PyTorch calls CUDA's key by both names.
+        return parts.add_autocast(operator, key.removeprefix("Autocast").lower() or "cuda", function)
+    # PyTorch's other keys of layers have no meaning here, and a kernel under such a name would never run.
+    if key.lower().startswith(("autograd", "composite", "functorch", "adinplace")):
         raise ArgumentError(
             "impl",
             f"unknown dispatch key {key!r}",

@@ -31,7 +31,7 @@ from tt.core.errors import (
 from tt.core.schema.model import AUTOCAST, Signature
 from tt.core.shapes import ShapeRule, find_rule
 from tt.core.tensor.tensor import Tensor, answers_operators, wrap
-from tt.core.types.device import Device
+from tt.core.types.device import NAMED_DEVICES, Device
 from tt.core.types.dtype import DTYPES
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.user_warnings import warn_user
@@ -442,27 +442,30 @@ def add_vmap(operator: Operator, function: Function) -> RegistrationHandle:
 class _Autocast:
     """The policy of one operator on devices of a type, for the layer that takes policies of autocast."""
 
-    def __init__(self, op: str, device_type: str, policy: str | Dtype) -> None:
+    def __init__(self, op: str, device_type: str, policy: str | Dtype | Function) -> None:
         self.layer = plugins().layer_of("autocast policy")
         self.policies = {op: {device_type: policy}}
 
 
-def add_autocast(operator: Operator, device_type: str, policy: str | Dtype) -> RegistrationHandle:
-    """Add how autocast chooses the precision of an operator on devices of a type: a word of the schema, or a dtype.
+def add_autocast(operator: Operator, device_type: str, policy: str | Dtype | Function) -> RegistrationHandle:
+    """Add how autocast chooses the precision of an operator on devices of a type.
+
+    The policy is a word of the schema, a dtype, or a function that is called in the place of the operator, with
+    autocast off.
 
     Raises
     ------
     ArgumentError
-        If the policy is neither, or if the device type is no text.
+        If the policy is none of them, or if the device type is no text.
     ChoiceError
         For a word that is no policy, or that does not fit the operator.
     UnknownNameError
-        When no backend has devices of the type.
+        When no backend has devices of the type, and it is none of PyTorch's.
     """
     name = "register_autocast"
     if not isinstance(device_type, str):
         raise ArgumentError(name, f"argument 'device_type' must be str, not {describe(device_type)}")
-    if device_type not in REGISTRY.device_types():
+    if device_type not in REGISTRY.device_types() and device_type not in NAMED_DEVICES:
         raise UnknownNameError("device", device_type, REGISTRY.device_types())
     if isinstance(policy, str):
         words = [word for word in AUTOCAST if word != "set_dtype" or operator.dtype_at >= 0]
@@ -470,7 +473,7 @@ def add_autocast(operator: Operator, device_type: str, policy: str | Dtype) -> R
             raise ChoiceError(
                 name, f"{policy!r} is no policy for {operator.name}; there are: {', '.join(words)}"
             )
-    elif not isinstance(policy, Dtype):
+    elif not isinstance(policy, Dtype) and not callable(policy):
         raise ArgumentError(name, f"argument 'cast_inputs' must be dtype or str, not {describe(policy)}")
     table = _Autocast(operator.name, device_type, policy)
     return named(REGISTRY.add(table), f"autocast of {operator.name} on {device_type}")

@@ -110,6 +110,29 @@ class GivenDtypeRule(CastRule):
         return f"registered for autocast: {self.precision}"
 
 
+class FunctionRule(CastRule):
+    """Calls a function that was registered in the place of the operator."""
+
+    def __init__(
+        self, operator: Operator, device_type: str, precision: dtype, function: Callable[..., Any]
+    ) -> None:
+        super().__init__(operator, device_type, precision)
+        self.function = function
+        self.keywords = tuple(a.name for a in operator.arguments if a.keyword_only)
+
+    def __str__(self) -> str:
+        return "registered for autocast: a function"
+
+    def call(self, cached: Any, args: tuple[Any, ...]) -> Any:
+        count = len(args) - len(self.keywords)
+        # The function calls the operator, which would meet this rule again.
+        suspended = STATE.suspend()
+        try:
+            return self.function(*args[:count], **dict(zip(self.keywords, args[count:], strict=True)))
+        finally:
+            STATE.resume(suspended)
+
+
 RULES: Final[dict[str, type[CastRule]]] = {
     rule.policy: rule
     for rule in (LowerRule, Float32Rule, WidestRule, SetDtypeRule, RefuseRule, LowerResultRule, WholeRule)
@@ -134,7 +157,7 @@ class AutocastLayer(Layer):
         Parameters
         ----------
         table : object
-            Its `policies` maps operators to dicts from device types to a policy's word or a dtype.
+            Its `policies` maps operators to dicts from device types to a policy's word, a dtype or a function.
         source : Source, optional
             Who brought it.
         """
@@ -150,7 +173,7 @@ class AutocastLayer(Layer):
         return remove
 
     def policy(self, operator: Operator, device_type: str) -> Any:
-        """Return the policy of an operator on devices of a type: a word, a dtype, or an empty text."""
+        """Return the policy of an operator on devices of a type: a word, a dtype, a function, or an empty text."""
         for policies in self._registered.get(operator.name, ()):
             if device_type in policies:
                 return policies[device_type]
@@ -178,4 +201,6 @@ class AutocastLayer(Layer):
         policy = self.policy(operator, device_type)
         if isinstance(policy, dtype):
             return GivenDtypeRule(operator, device_type, policy)
+        if callable(policy):
+            return FunctionRule(operator, device_type, precision, policy)
         return RULES[policy](operator, device_type, precision) if policy else None

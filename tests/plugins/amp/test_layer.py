@@ -328,6 +328,28 @@ def test_a_registered_dtype_and_a_registered_policy_count() -> None:
             assert tt.ops.amp_test.twice(x).dtype is tt.bfloat16
 
 
+def test_a_function_under_a_key_of_autocast_is_called_instead_with_autocast_off() -> None:
+    with scoped(), tt.library.Library("amp_test") as lib:
+        lib.define("scaled(Tensor x, float by=3.0, *, Tensor? plus=None) -> Tensor")
+        lib.impl("scaled", lambda x, by, plus: x @ x * by if plus is None else x @ x * by + plus, "default")
+        seen = []
+
+        def in_float32(x: tt.Tensor, by: float, *, plus: tt.Tensor | None) -> tt.Tensor:
+            seen.append((by, plus is None))
+            return tt.ops.amp_test.scaled(x.float(), by, plus=plus).to(x.dtype)
+
+        lib.impl("scaled", in_float32, "AutocastCPU")
+        lib.impl("scaled", in_float32, "AutocastXPU")  # a device type that only PyTorch has
+        x = tt.full((2, 2), 1.5, requires_grad=True)
+        with tt.autocast("cpu"):
+            result = tt.ops.amp_test.scaled(x, plus=tt.ones(1))
+            assert tt.ops.amp_test.scaled(x, 2.0).dtype is tt.float32
+        assert tt.equal(tt.ops.amp_test.scaled(x, plus=tt.ones(1)), result)
+        assert seen == [(3.0, False), (2.0, True)]
+        result.sum().backward()
+        assert tt.equal(x.grad, tt.full((2, 2), 18.0))
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
