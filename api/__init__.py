@@ -175,7 +175,7 @@ _DEPRECATED = dict.fromkeys(("has_cuda", "has_cudnn", "has_mkldnn", "has_mps"), 
 _MODULES = (
     "_utils", "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "errors", "fft", "func", "futures", "functional", "hub", "jit", "library", "linalg", "masked",
-    "multiprocessing", "nested", "nn", "optim", "overrides", "quasirandom", "random", "return_types", "serialization",
+    "multiprocessing", "nested", "nn", "optim", "overrides", "profiler", "quasirandom", "random", "return_types", "serialization",
     "signal", "sparse", "special", "storage", "testing", "types", "utils", "version",
 )  # fmt: skip
 

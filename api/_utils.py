@@ -19,6 +19,7 @@ __all__ = [
     "_get_available_device_type",
     "_get_current_device_index",
     "_get_device_index",
+    "_get_device_module",
     "_import_dotted_name",
     "_reorder_tensors_as",
     "_take_tensors",
@@ -145,6 +146,18 @@ def _get_available_device_type() -> str | None:
     """
     device = tt.accelerator.current_accelerator(check_available=True)
     return None if device is None else device.type
+
+
+def _get_device_module(device_type: str) -> Any:
+    """Return the module of a device type, such as `tt.cuda`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt._utils._get_device_module("cuda") is tt.cuda
+    True
+    """
+    return tt.get_device_module(device_type)
 
 
 def _get_all_device_indices() -> list[int] | None:

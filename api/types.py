@@ -17,3 +17,12 @@ FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 """A file in a signature: its name, or an open file."""
 Storage: TypeAlias = Any
 """A storage in a signature, `tt.UntypedStorage` or `tt.TypedStorage`."""
+
+# Names that programs import for their annotations.
+_device = tt.device
+_dtype = tt.dtype
+_layout = tt.layout
+_size = tt.Size | list[int] | tuple[int, ...]
+_int = int
+_float = float
+_bool = bool

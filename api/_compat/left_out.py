@@ -63,7 +63,7 @@ LEFT_OUT: Final = (
     _row(
         "ThroughputBenchmark BenchmarkConfig BenchmarkExecutionStats AggregationType AVG SUM "
         "utils.benchmark.*Callgrind* utils.benchmark.Fuzz* utils.benchmark.FunctionCount* "
-        "utils.benchmark.ParameterAlias monitor profiler",
+        "utils.benchmark.ParameterAlias monitor",
         "measurement inside of PyTorch's C++",
         "tt.utils.benchmark.Timer, tt.trace_calls",
     ),
@@ -126,7 +126,7 @@ LEFT_OUT: Final = (
         "tt.__version__",
     ),
     _row(
-        "autograd.profiler.profile autograd.profiler.record_function autograd.profiler.emit_itt "
+        "autograd.profiler.emit_itt "
         "autograd.profiler.*_nvprof* autograd.profiler.EnforceUnique autograd.profiler.KinetoStepTracker "
         "autograd.profiler.EventList autograd.profiler.FunctionEvent autograd.profiler.MemRecordsAcc "
         "autograd.profiler_legacy autograd.profiler_util",
@@ -224,7 +224,7 @@ LEFT_OUT: Final = (
     _row(
         "serialization.SourceChangeWarning serialization.StorageType serialization.check_module_version_* "
         "serialization.mkdtemp serialization.normalize_storage_type serialization.storage_to_tensor_type "
-        "serialization.validate_*_device utils.model_zoo.tqdm utils.set_module utils.backend_registration "
+        "serialization.validate_*_device utils.set_module utils.backend_registration "
         "utils.rename_privateuse1_backend utils.generate_methods_for_privateuse1_backend utils.get_cpp_backtrace "
         "utils.cpp_backtrace utils.debug_log utils.file_baton utils.hipify utils.collect_env.SystemEnv "
         "utils.collect_env.run* utils.collect_env.get_[!ep]* utils.collect_env.get_pip_packages "

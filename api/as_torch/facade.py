@@ -21,13 +21,15 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 import tt
+from tt._compat.absent.rows import absent_names, absent_spec, add_rows
+from tt._compat.aliases import ALIASES
 from tt._compat.torch.torch_version import __version__
 from tt.core.types.spelling import SPELLING
 from tt.errors import UnsupportedError
@@ -43,6 +45,8 @@ HIDDEN: Final = frozenset({
     "array_api", "as_torch", "cli", "core", "errors", "examples", "operators", "plugins", "port", "thirdparty",
 })  # fmt: skip
 """Modules of tt that PyTorch lacks."""
+PACKAGES: Final = frozenset({NAME, "functorch", "torchgen"})
+"""The packages that PyTorch's distribution brings."""
 _SHIMS: Final = "tt._compat.torch"
 _PATH: Final = "PYTHONPATH"
 
@@ -67,7 +71,15 @@ class Facade(ModuleType):
             raise AttributeError(f"module 'torch' has no attribute {name!r}", name=name, obj=self)
         if find_spec(f"{_SHIMS}.{name}") is not None:
             return importlib.import_module(f"{NAME}.{name}")
-        return getattr(tt, name)
+        try:
+            return getattr(tt, name)
+        except AttributeError:
+            row = absent_names()[NAME].get(name)
+            if row is not None:
+                return row.value()
+            if f"{NAME}.{name}" in absent_names():
+                return importlib.import_module(f"{NAME}.{name}")
+            raise
 
     def __dir__(self) -> list[str]:
         own = [name for name in vars(self) if name != "__builtins__"]
@@ -92,16 +104,17 @@ class _Alias(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds modules of tt by PyTorch's names."""
+    """Finds modules of tt by PyTorch's names, and adds the absent names to modules of tt."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        prefix, _, below = fullname.partition(".")
-        if prefix != NAME or not below or below.partition(".")[0] in HIDDEN:
+        package, _, below = fullname.partition(".")
+        if package == "tt":
+            return _with_absent_names(fullname, path)
+        if package not in PACKAGES or (package == NAME and (not below or below.partition(".")[0] in HIDDEN)):
             return None
-        for home in (_SHIMS, "tt"):
-            name = f"{home}.{below}"
+        for name in _homes(fullname):
             try:
                 spec = find_spec(name)
             except ModuleNotFoundError:  # of the package that it would lie in
@@ -113,7 +126,41 @@ class _Finder(MetaPathFinder):
                     origin=spec.origin,
                     is_package=spec.submodule_search_locations is not None,
                 )
+        return absent_spec(fullname)
+
+
+def _homes(path: str) -> tuple[str, ...]:
+    """Return the modules of tt that may serve a module of PyTorch, in order."""
+    if path in ALIASES:
+        return (ALIASES[path],)
+    shim = f"tt._compat.{path}"
+    return (shim, f"tt.{path.removeprefix(NAME + '.')}") if path.startswith(NAME + ".") else (shim,)
+
+
+def _path_of(name: str) -> str:
+    """Return the name in PyTorch of a module of tt."""
+    below = name.removeprefix("tt.")
+    shim = below.removeprefix("_compat.")
+    return shim if shim != below and shim.partition(".")[0] in PACKAGES else f"{NAME}.{below}"
+
+
+def _with_absent_names(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    """Return how to import a module of tt that gets absent names, or None for all others."""
+    place = _path_of(name)
+    if place not in absent_names() or place == NAME:
         return None
+    spec = PathFinder.find_spec(name, path)
+    if spec is None or spec.loader is None:
+        return spec
+    execute = spec.loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        execute(module)
+        add_rows(module, place)
+
+    # On the loader that there is, which also gives the source and the files of a package.
+    spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+    return spec
 
 
 def is_installed() -> bool:
@@ -181,7 +228,11 @@ def take_place() -> None:
         facade.__spec__ = ModuleSpec(NAME, None, origin=facade.__file__, is_package=True)
     sys.modules[NAME] = facade
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        absent_names()  # reads tables, which are modules that the finder is asked for, too
         sys.meta_path.insert(0, _Finder())
+        for name, module in list(sys.modules.items()):
+            if name.startswith("tt.") and _path_of(name) != NAME:  # the facade has its own
+                add_rows(module, _path_of(name))
     SPELLING.package = NAME
 
 

@@ -109,3 +109,7 @@ __all__ = [
     "register_rendezvous_handler", "rendezvous", "run_threads", "scatter", "scatter_object_list", "send",
     "send_object_list", "set_debug_level", "set_debug_level_from_env", "split_group", "supports_complex",
 ]  # fmt: skip
+
+# Programs read these modules as attributes, without importing them.
+from tt.distributed import constants as constants
+from tt.distributed import distributed_c10d as distributed_c10d

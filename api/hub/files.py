@@ -8,25 +8,38 @@ import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 from urllib.parse import unquote, urlparse
 from urllib.request import Request, urlopen
 
 import tt
+from tt.core.types.spelling import SPELLING
 from tt.errors import CorruptFileError, ValueRangeError
 
-__all__ = ["download_url_to_file", "get_dir", "load_state_dict_from_url", "opened", "set_dir"]
+__all__ = ["HASH_REGEX", "download_url_to_file", "get_dir", "load_state_dict_from_url", "opened", "set_dir"]
 
 _CHUNK = 1 << 17
-_HASH = re.compile(r"-([a-f0-9]{8,})\.")
+HASH_REGEX: Final = re.compile(r"-([a-f0-9]{8,})\.")
 
 
 class _Folder:
     chosen: str | None = None
 
 
+def _get_torch_home() -> str:
+    """Return the folder of everything that is kept: `$TT_HOME`, or `~/.cache/tt`."""
+    package = SPELLING.package  # under the facade it is PyTorch's, whose files are used again
+    home = os.environ.get(f"{package.upper()}_HOME")
+    if home:
+        return os.path.expanduser(home)
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return os.path.join(os.path.expanduser(cache), package)
+
+
 def get_dir() -> str:
     """Return the folder for repositories and files: as set, or `$TT_HOME/hub`, or `~/.cache/tt/hub`.
+
+    Where `import torch` gives tt it is PyTorch's: `$TORCH_HOME/hub`, or `~/.cache/torch/hub`.
 
     Examples
     --------
@@ -36,11 +49,7 @@ def get_dir() -> str:
     """
     if _Folder.chosen is not None:
         return _Folder.chosen
-    home = os.environ.get("TT_HOME")
-    if home:
-        return os.path.join(os.path.expanduser(home), "hub")
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return os.path.join(os.path.expanduser(cache), "tt", "hub")
+    return os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
@@ -172,7 +181,7 @@ def load_state_dict_from_url(
         )
     path = folder / name
     if not path.exists():
-        match = _HASH.search(name)
+        match = HASH_REGEX.search(name)
         if check_hash and match is None:
             raise ValueRangeError(
                 f"load_state_dict_from_url(): the name {name!r} holds no hash, such as -1a2b3c4d"

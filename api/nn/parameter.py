@@ -20,6 +20,10 @@ attach(
 )
 
 
+_ParameterMeta = type(Parameter)
+"""The class of `Parameter`: `isinstance` knows parameters of other classes by a flag."""
+
+
 class _BufferKind(type):
     """`isinstance(x, Buffer)` for the tensors that `Buffer` made."""
 

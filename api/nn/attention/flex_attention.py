@@ -7,7 +7,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import tt
 from tt.errors import ShapeError, UnsupportedError, ValueRangeError
@@ -18,6 +18,8 @@ __all__ = [
     "AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
     "noop_mask", "or_masks",
 ]  # fmt: skip
+
+_DEFAULT_SPARSE_BLOCK_SIZE: Final = 128
 
 MaskMod = Callable[[Any, Any, Any, Any], Any]
 ScoreMod = Callable[[Any, Any, Any, Any, Any], Any]
@@ -89,7 +91,7 @@ class BlockMask:
         self,
         seq_lengths: tuple[int, int],
         blocks: tt.Tensor,
-        BLOCK_SIZE: tuple[int, int] = (128, 128),
+        BLOCK_SIZE: tuple[int, int] = (_DEFAULT_SPARSE_BLOCK_SIZE, _DEFAULT_SPARSE_BLOCK_SIZE),
         mask_mod: MaskMod = noop_mask,
     ) -> None:
         self.seq_lengths = seq_lengths
@@ -207,7 +209,7 @@ def create_block_mask(
     Q_LEN: int,
     KV_LEN: int,
     device: Device = None,
-    BLOCK_SIZE: int | tuple[int, int] = 128,
+    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
 ) -> BlockMask:
     """Return the mask that a function describes, for `flex_attention`.

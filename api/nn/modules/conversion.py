@@ -13,7 +13,15 @@ from tt.types import Device
 if TYPE_CHECKING:
     from tt.nn.modules.module import Module
 
-__all__ = ["convert_members", "converter", "replica", "reset_gradients", "swaps_tensors", "to_floating"]
+__all__ = [
+    "convert_members",
+    "converter",
+    "parse_to",
+    "replica",
+    "reset_gradients",
+    "swaps_tensors",
+    "to_floating",
+]
 
 M = TypeVar("M", bound="Module")
 
@@ -43,7 +51,7 @@ def swaps_tensors() -> bool:
     return future.get_swap_module_params_on_conversion()
 
 
-def _target(
+def parse_to(
     args: tuple[Any, ...],
     device: Device,
     dtype: tt.dtype | None,
@@ -129,7 +137,7 @@ def converter(
     memory_format: Any,
 ) -> Callable[[tt.Tensor], tt.Tensor]:
     """Return the function by which `Module.to` replaces tensors; the arguments are its own."""
-    device, dtype, non_blocking, memory_format = _target(args, device, dtype, non_blocking, memory_format)
+    device, dtype, non_blocking, memory_format = parse_to(args, device, dtype, non_blocking, memory_format)
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         raise TypeError(
             f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"

@@ -10,6 +10,12 @@ import tt
 from tt.nn.modules import hooks, registration, traversal
 from tt.nn.modules.calling import ModuleBase
 from tt.nn.modules.conversion import convert_members, converter, replica, reset_gradients, to_floating
+from tt.nn.modules.hooks import _global_backward_hooks as _global_backward_hooks
+from tt.nn.modules.hooks import _global_backward_pre_hooks as _global_backward_pre_hooks
+from tt.nn.modules.hooks import _global_forward_hooks as _global_forward_hooks
+from tt.nn.modules.hooks import _global_forward_hooks_always_called as _global_forward_hooks_always_called
+from tt.nn.modules.hooks import _global_forward_hooks_with_kwargs as _global_forward_hooks_with_kwargs
+from tt.nn.modules.hooks import _global_forward_pre_hooks as _global_forward_pre_hooks
 from tt.nn.modules.hooks import (
     add_hook,
     register_module_backward_hook,
@@ -17,6 +23,11 @@ from tt.nn.modules.hooks import (
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
+)
+from tt.nn.modules.registration import _global_buffer_registration_hooks as _global_buffer_registration_hooks
+from tt.nn.modules.registration import _global_module_registration_hooks as _global_module_registration_hooks
+from tt.nn.modules.registration import (
+    _global_parameter_registration_hooks as _global_parameter_registration_hooks,
 )
 from tt.nn.modules.registration import (
     after_hooks,
@@ -27,6 +38,7 @@ from tt.nn.modules.registration import (
     register_module_parameter_registration_hook,
     set_member,
 )
+from tt.nn.modules.state_dict import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from tt.nn.modules.state_dict import StatePreHook, collect_state, load_own, load_tree, save_own
 from tt.nn.modules.state_dict import _IncompatibleKeys as _IncompatibleKeys
 from tt.nn.modules.traversal import _addindent as _addindent
@@ -109,6 +121,12 @@ class Module(ModuleBase):
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
+
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        """Call `forward` with the hooks around it: the name by which libraries call from an override of `__call__`."""
+        return ModuleBase.__call__(self, *args, **kwargs)
+
+    _wrapped_call_impl = _call_impl
 
     # --- parameters, buffers and submodules ---
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from tt.nn.modules.module import Module
 
 __all__ = [
-    "BUFFER_HOOKS",
-    "MODULE_HOOKS",
-    "PARAMETER_HOOKS",
     "PLAIN_TYPES",
+    "_global_buffer_registration_hooks",
+    "_global_module_registration_hooks",
+    "_global_parameter_registration_hooks",
     "after_hooks",
     "attribute_names",
     "before_init",
@@ -36,9 +36,9 @@ __all__ = [
     "typename",
 ]
 
-BUFFER_HOOKS: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-MODULE_HOOKS: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-PARAMETER_HOOKS: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_buffer_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_module_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_parameter_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
 PLAIN_TYPES: frozenset[type] = frozenset((int, float, bool, str, bytes, tuple, list, dict, set, type(None)))
 """Types whose values are neither tensors nor modules: assigning them registers nothing."""
@@ -58,17 +58,17 @@ def _register_hook(hooks: OrderedDict[int, Callable[..., Any]], hook: Callable[.
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, buffer)` at every registration of a buffer; its result is registered instead."""
-    return _register_hook(BUFFER_HOOKS, hook)
+    return _register_hook(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, submodule)` at every registration of a module; its result is registered instead."""
-    return _register_hook(MODULE_HOOKS, hook)
+    return _register_hook(_global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, param)` at every registration of a parameter; its result is registered instead."""
-    return _register_hook(PARAMETER_HOOKS, hook)
+    return _register_hook(_global_parameter_registration_hooks, hook)
 
 
 def after_hooks(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str, value: object) -> Any:
@@ -162,7 +162,7 @@ def set_member(module: Module, name: str, value: object) -> None:
             raise TypeError(
                 f"cannot assign '{typename(value)}' as child module '{name}' (nn.Module or None expected)"
             )
-        module._modules[name] = after_hooks(MODULE_HOOKS, module, name, value)
+        module._modules[name] = after_hooks(_global_module_registration_hooks, module, name, value)
     elif isinstance(value, Buffer):
         register_assigned_buffer(module, name, value)
     else:
@@ -170,7 +170,7 @@ def set_member(module: Module, name: str, value: object) -> None:
             raise TypeError(
                 f"cannot assign '{typename(value)}' as buffer '{name}' (nn.Buffer, Tensor or None expected)"
             )
-        module._buffers[name] = after_hooks(BUFFER_HOOKS, module, name, value)
+        module._buffers[name] = after_hooks(_global_buffer_registration_hooks, module, name, value)
 
 
 def missing_attribute(module: Module, name: str) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StatePreHook", "collect_state", "load_own", "load_tree", "save_own"]
 
-_EXTRA_STATE = "_extra_state"
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
 
 class _Keys(NamedTuple):
@@ -57,7 +57,7 @@ def save_own(module: Module, destination: dict[str, Any], prefix: str, keep_vars
         if buffer is not None and name not in module._non_persistent_buffers_set:
             destination[prefix + name] = buffer if keep_vars else buffer.detach()
     if module._overrides("get_extra_state"):
-        destination[f"{prefix}{_EXTRA_STATE}"] = module.get_extra_state()
+        destination[f"{prefix}{_EXTRA_STATE_KEY_SUFFIX}"] = module.get_extra_state()
 
 
 def collect_state(
@@ -132,7 +132,7 @@ def load_own(
                 error_msgs.append(problem)
         elif strict:
             missing_keys.append(key)
-    extra_key = f"{prefix}{_EXTRA_STATE}"
+    extra_key = f"{prefix}{_EXTRA_STATE_KEY_SUFFIX}"
     if module._overrides("set_extra_state"):
         if extra_key in state_dict:
             module.set_extra_state(state_dict[extra_key])
@@ -313,7 +313,7 @@ def _loadable(module: Module, prefix: str) -> dict[str, tt.Tensor | None]:
         if buffer is not None and name not in module._non_persistent_buffers_set:
             loadable[f"{prefix}{name}"] = buffer
     if module._overrides("get_extra_state"):
-        loadable[f"{prefix}{_EXTRA_STATE}"] = None
+        loadable[f"{prefix}{_EXTRA_STATE_KEY_SUFFIX}"] = None
     for name, child in module._modules.items():
         if child is not None:
             loadable.update(_loadable(child, f"{prefix}{name}."))

@@ -1,0 +1,1 @@
+"""torch._functorch: modules of function transforms that tt.func gives under public names."""
