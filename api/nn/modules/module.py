@@ -162,7 +162,7 @@ class Module(ModuleBase):
         check_name(self, "buffer", name, self._buffers)
         if tensor is not None:
             registration.check_tensor(name, tensor)
-        self._buffers[name] = after_hooks(registration.BUFFER_HOOKS, self, name, tensor)
+        self._buffers[name] = after_hooks(registration._global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -192,7 +192,7 @@ class Module(ModuleBase):
         check_name(self, "parameter", name, self._parameters)
         if param is not None:
             registration.check_parameter(name, param)
-        self._parameters[name] = after_hooks(registration.PARAMETER_HOOKS, self, name, param)
+        self._parameters[name] = after_hooks(registration._global_parameter_registration_hooks, self, name, param)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a submodule.
@@ -214,7 +214,7 @@ class Module(ModuleBase):
         if module is not None and not isinstance(module, ModuleBase):
             raise TypeError(f"{registration.typename(module)} is not a Module subclass")
         check_name(self, "module", name, self._modules)
-        self._modules[name] = after_hooks(registration.MODULE_HOOKS, self, name, module)
+        self._modules[name] = after_hooks(registration._global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Add a submodule: another name of `add_module`."""
@@ -239,7 +239,7 @@ class Module(ModuleBase):
             if name in self._parameters:
                 set_member(self, name, value)
             registration.drop_name(self, name, "_modules")
-            members["_modules"][name] = after_hooks(registration.MODULE_HOOKS, self, name, value)
+            members["_modules"][name] = after_hooks(registration._global_module_registration_hooks, self, name, value)
         elif params is not None and (name in params or name in self._modules or name in self._buffers):
             set_member(self, name, value)
         elif isinstance(value, Buffer):
