@@ -17,6 +17,8 @@ ALIASES: Final = {
     "torch.cuda.amp.grad_scaler": "tt.cuda.amp",
     "torch.distributed._composable.fsdp": "tt.distributed.fsdp",
     "torch.distributed._composable.fsdp.fully_shard": "tt.distributed.fsdp",
+    "torch.distributed.fsdp._fully_shard": "tt.distributed.fsdp",
     "torch.distributed.fsdp.api": "tt.distributed.fsdp",
+    "torch.profiler.profiler": "tt.profiler",
 }
 """The name of a module in PyTorch, and the module of tt that serves it."""

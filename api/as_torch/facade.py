@@ -62,6 +62,8 @@ class Facade(ModuleType):
 
     def _look_up(self, name: str) -> Any:
         shims = importlib.import_module(_SHIMS)
+        if name == NAME:  # PyTorch's own module imports itself, and programs write `torch.torch`
+            return self
         if name == "__all__":
             return sorted({*tt.__all__, *shims.__all__} - HIDDEN)
         if name in shims.__all__:
