@@ -8,6 +8,9 @@ __all__ = ["ALIASES"]
 
 ALIASES: Final = {
     "functorch.experimental.control_flow": "tt._functions.control_flow",
+    "torch._C._fft": "tt._compat.torch._C._nn",
+    "torch._C._linalg": "tt._compat.torch._C._nn",
+    "torch._C._special": "tt._compat.torch._C._nn",
     "torch._functorch.apis": "tt.func",
     "torch._functorch.eager_transforms": "tt.func",
     "torch._functorch.functional_call": "tt.func",

@@ -32,6 +32,8 @@ TensorBase: Final = Tensor
 """The class that PyTorch's `Tensor` is a subclass of; tt's is one class."""
 _TensorBase: Final = Tensor
 _TensorMeta: Final = type(Tensor)
+_VariableFunctionsClass: Final = tt
+"""What has the operators as its attributes; pickles take them of it."""
 _LegacyVariableBase: Final = Variable
 _ParameterMeta: Final = type(Parameter)
 
