@@ -39,7 +39,6 @@ FIELDS: Final = (
 
 _MAKERS: Final = (
     "snapshot", "generate", "load", "fields", "grammar", "reader", "model", "arguments", "words", "classes",
-    "copies", "foreach",
 )  # fmt: skip
 
 

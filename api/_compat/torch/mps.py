@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tt._compat.no_device import names_of
 
-_NAMES = names_of("torch.mps", "a GPU of Apple")
+__all__ = ["device_count", "is_available"]
 
-__all__ = list(_NAMES)
-
-globals().update(_NAMES)
+globals().update(names_of("torch.mps", "a GPU of Apple"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tt
 import tt.nn.functional as F
@@ -237,8 +237,7 @@ class LinearCrossEntropyLoss(Module):
     tensor(4., grad_fn=<ExpBackward0>)
     """
 
-    if TYPE_CHECKING:  # texts that only this module could resolve: `typing.get_type_hints` of libraries
-        weight: tt.Tensor | None
+    weight: tt.Tensor | None
 
     def __init__(
         self,

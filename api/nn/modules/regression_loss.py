@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tt
 import tt.nn.functional as F
@@ -230,9 +230,8 @@ class BCEWithLogitsLoss(_Loss):
     tensor(0.6931)
     """
 
-    if TYPE_CHECKING:  # texts that only this module could resolve: `typing.get_type_hints` of libraries
-        weight: tt.Tensor | None
-        pos_weight: tt.Tensor | None
+    weight: tt.Tensor | None
+    pos_weight: tt.Tensor | None
 
     def __init__(
         self,
