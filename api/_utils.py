@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 import tt
+from tt.core.lazy import attach
 from tt.errors import ArgumentError, ShapeError, ValueRangeError
 
 __all__ = [
@@ -25,7 +26,25 @@ __all__ = [
     "_take_tensors",
     "_unflatten_dense_tensors",
     "classproperty",
+    *attach(
+        __name__,
+        {
+            lambda name: _function_of_pickles(name): (
+                "_rebuild_device_tensor_from_cpu_tensor _rebuild_device_tensor_from_numpy "
+                "_rebuild_meta_tensor_no_storage _rebuild_nested_tensor _rebuild_parameter "
+                "_rebuild_parameter_with_state _rebuild_qtensor _rebuild_sparse_tensor _rebuild_tensor "
+                "_rebuild_tensor_v2 _rebuild_tensor_v3 _rebuild_wrapper_subclass"
+            )
+        },
+    ),
 ]
+
+
+def _function_of_pickles(name: str) -> Callable[..., Any]:
+    """Return what a pickle of PyTorch's calls to make a tensor."""
+    from tt.serialization.rebuilding import functions_of_pickles  # which programs without pickles do without
+
+    return functions_of_pickles()[f"torch._utils.{name}"]
 
 
 # --- flat buffers ------------------------------------------------------------------------------------------------

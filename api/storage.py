@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import operator
 from typing import Any
 
@@ -70,3 +71,23 @@ class UntypedStorage(metaclass=_UntypedStorage):
     def from_file(filename: str, shared: bool = False, nbytes: int = 0) -> Any:
         """Return a storage over a file that is mapped into memory; see `tt.from_file`."""
         return tt.from_file(filename, shared, nbytes, dtype=tt.uint8).untyped_storage()
+
+
+def _load_from_bytes(b: bytes) -> Any:
+    """Return what is in a file of `tt.save`, given its bytes: pickles of tensors and storages call this.
+
+    It runs code of its argument, as unpickling does.
+
+    Examples
+    --------
+    >>> import io
+    >>> import tt
+    >>> file = io.BytesIO()
+    >>> tt.save(tt.ones(2), file)
+    >>> tt.storage._load_from_bytes(file.getvalue())
+    tensor([1., 1.])
+    """
+    result = tt.load(io.BytesIO(b), weights_only=False)
+    if isinstance(result, tt.serialization.LoadedStorage):
+        return TypedStorage(wrap_storage=result.untyped(), dtype=result.dtype)
+    return result

@@ -16,7 +16,7 @@ from typing import Any
 
 from tt.core import plugins
 
-__all__ = ["LazyNames", "attach"]
+__all__ = ["LazyNames", "attach", "own_names"]
 
 
 class LazyNames:
@@ -73,7 +73,7 @@ class LazyNames:
     def _submodule(self, name: str) -> Any:
         """Return a module of the package, which is an attribute as if it had been imported."""
         path = f"{self.package}.{name}"
-        is_package = "__path__" in _own_names(sys.modules[self.package])
+        is_package = "__path__" in own_names(sys.modules[self.package])
         if is_package and name.isidentifier() and not name.startswith("__"):
             try:
                 return import_module(path)
@@ -84,18 +84,18 @@ class LazyNames:
 
     def names(self) -> list[str]:
         """Return the names of the package, as `__dir__` does."""
-        listed = _own_names(sys.modules[self.package]).get("__all__", ())
+        listed = own_names(sys.modules[self.package]).get("__all__", ())
         return sorted({*listed, *self.sources, *self.submodules()})
 
     def submodules(self) -> list[str]:
         """Return the names of the public modules below the package."""
         from pkgutil import iter_modules
 
-        path = _own_names(sys.modules[self.package]).get("__path__", ())
+        path = own_names(sys.modules[self.package]).get("__path__", ())
         return [module.name for module in iter_modules(path) if not module.name.startswith("_")]
 
 
-def _own_names(module: ModuleType) -> dict[str, Any]:
+def own_names(module: ModuleType) -> dict[str, Any]:
     """Return the names that a module has now, whatever its class makes of `vars`."""
     names: dict[str, Any] = vars(ModuleType)["__dict__"].__get__(module)
     return names
@@ -106,7 +106,7 @@ class _NamesakePackage(ModuleType):
 
     def __setattr__(self, name: str, value: object) -> None:
         # Importing a module sets it as an attribute of its package, after the module has run.
-        if not (isinstance(value, ModuleType) and name in _own_names(self)["__getattr__"].sources):
+        if not (isinstance(value, ModuleType) and name in own_names(self)["__getattr__"].sources):
             super().__setattr__(name, value)
 
 
@@ -115,7 +115,7 @@ class _WholePackage(_NamesakePackage):
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # mypy takes it for an attribute
-        names = _own_names(self)
+        names = own_names(self)
         lazy = names["__getattr__"]
         for name in lazy.sources:
             if name not in names:

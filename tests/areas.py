@@ -51,6 +51,12 @@ AREAS: Final = (
         ("aarch64-linux-gnu-gcc",),
     ),
     Area(
+        "packages",
+        ".ci/packages",
+        (".ci/packages", "packages"),
+        ("g++", "clang++"),
+    ),
+    Area(
         "browser",
         "make browser",
         ("docs/conf.py", "docs/site", "cli/pages", "tests/docs/test_browser.py"),

@@ -8,6 +8,9 @@ __all__ = ["ALIASES"]
 
 ALIASES: Final = {
     "functorch.experimental.control_flow": "tt._functions.control_flow",
+    "torch._C._fft": "tt._compat.torch._C._nn",
+    "torch._C._linalg": "tt._compat.torch._C._nn",
+    "torch._C._special": "tt._compat.torch._C._nn",
     "torch._functorch.apis": "tt.func",
     "torch._functorch.eager_transforms": "tt.func",
     "torch._functorch.functional_call": "tt.func",
@@ -17,6 +20,8 @@ ALIASES: Final = {
     "torch.cuda.amp.grad_scaler": "tt.cuda.amp",
     "torch.distributed._composable.fsdp": "tt.distributed.fsdp",
     "torch.distributed._composable.fsdp.fully_shard": "tt.distributed.fsdp",
+    "torch.distributed.fsdp._fully_shard": "tt.distributed.fsdp",
     "torch.distributed.fsdp.api": "tt.distributed.fsdp",
+    "torch.profiler.profiler": "tt.profiler",
 }
 """The name of a module in PyTorch, and the module of tt that serves it."""

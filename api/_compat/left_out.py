@@ -137,7 +137,7 @@ LEFT_OUT: Final = (
         "utils.bundled_inputs utils.mobile_optimizer utils.jit utils.model_dump utils.show_pickle utils.backcompat "
         "utils.throughput_benchmark utils.ThroughputBenchmark jit.ScriptFunction jit.CompilationUnit "
         "jit.Attribute jit.Error jit.enable_onednn_fusion jit.onednn_fusion_enabled jit.export_opnames jit.freeze "
-        "jit.interface jit.load jit.save jit.optimize_for_inference jit.set_fusion_strategy jit.strict_fusion "
+        "jit.load jit.save jit.optimize_for_inference jit.set_fusion_strategy jit.strict_fusion "
         "jit.trace_module testing.FileCheck nn.cpp",
         "what serves TorchScript and PyTorch's C++, which do not exist",
         "the function or module itself; tt.save of a state dict",
@@ -195,7 +195,7 @@ LEFT_OUT: Final = (
         "autograd.function.FunctionMeta autograd.gradcheck.get_* "
         "utils.checkpoint.GraphExecGroup utils.checkpoint.DefaultDeviceType utils.checkpoint.SAC_IGNORED_OPS "
         "nn.utils.spectral_norm.*Hook nn.attention.WARN_FOR_UNFUSED_KERNELS nn.parallel.parallel_apply.get_a_var "
-        "amp.autocast_mode.autocast_decorator utils.hooks.warn_if_has_hooks",
+        "amp.autocast_mode.autocast_decorator",
         "the inside of PyTorch's functions, which tt builds otherwise",
         "the functions: tt.autograd.Function, gradcheck, checkpoint, tt.nn.utils.spectral_norm, ...",
     ),

@@ -15,8 +15,17 @@ from tt._compat.absent.rows import absent
 
 __all__ = ["names_of"]
 
-_NOTHING: Final = ["empty_cache", "init", "ipc_collect", "manual_seed", "manual_seed_all", "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all", "synchronize"]
-_ABSENT: Final = ["Event", "Stream", "StreamContext", "current_allocated_memory", "current_device", "current_stream", "device", "driver_allocated_memory", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "initial_seed", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats", "memory_summary", "recommended_max_memory", "set_device", "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream", "stream"]
+_NOTHING: Final = (
+    "empty_cache init ipc_collect manual_seed manual_seed_all reset_accumulated_memory_stats "
+    "reset_max_memory_allocated reset_max_memory_cached reset_peak_memory_stats seed seed_all synchronize"
+)
+_ABSENT: Final = (
+    "Event Stream StreamContext current_allocated_memory current_device current_stream device "
+    "driver_allocated_memory get_device_capability get_device_name get_device_properties get_rng_state "
+    "get_rng_state_all initial_seed max_memory_allocated max_memory_reserved mem_get_info memory_allocated "
+    "memory_reserved memory_stats memory_summary recommended_max_memory set_device set_per_process_memory_fraction "
+    "set_rng_state set_rng_state_all set_stream stream"
+)
 
 
 def _constant(name: str, value: Any, doc: str) -> Callable[..., Any]:
@@ -50,8 +59,8 @@ def names_of(module: str, device: str) -> dict[str, Any]:
     tt.errors.UnsupportedError: torch.xpu.get_device_name(): no backend of tt serves an Intel GPU
     """
     return {
-        **{name: _constant(name, None, "Do nothing: there is no device.") for name in _NOTHING},
-        **{name: absent(module, name, f"no backend of tt serves {device}") for name in _ABSENT},
+        **{name: _constant(name, None, "Do nothing: there is no device.") for name in _NOTHING.split()},
+        **{name: absent(module, name, f"no backend of tt serves {device}") for name in _ABSENT.split()},
         "is_available": _constant("is_available", False, "Return False: there is no device."),
         "is_bf16_supported": _constant("is_bf16_supported", False, "Return False: there is no device."),
         "is_initialized": _constant("is_initialized", False, "Return False: there is no device."),

@@ -11,7 +11,7 @@ from typing import Any
 import tt
 from tt._compat.checks import require_tensor
 from tt.errors import ArgumentError, DimensionError, LayoutError, ShapeError, ValueRangeError
-from tt.library import overridable
+from tt.library import overridable, warn_user
 
 __all__ = [
     "ccol_indices_copy",
@@ -22,6 +22,8 @@ __all__ = [
     "from_file",
     "hsmm",
     "indices_copy",
+    "reset_max_memory_allocated",
+    "reset_max_memory_cached",
     "resize_as_sparse_",
     "row_indices_copy",
     "saddmm",
@@ -272,3 +274,24 @@ def resize_as_sparse_(input: tt.Tensor, the_template: tt.Tensor) -> tt.Tensor:
     """
     require_tensor("resize_as_sparse_", input)
     return input.resize_as_sparse_(the_template)
+
+
+# --- memory of CUDA ----------------------------------------------------------------------------------------------
+
+
+def reset_max_memory_allocated(device: Any = None) -> None:
+    """Call `tt.cuda.reset_peak_memory_stats`, the name that replaced this one.
+
+    Warns
+    -----
+    FutureWarning
+        Of the newer name.
+    """
+    warn_user(
+        "torch.cuda.reset_max_memory_allocated now calls torch.cuda.reset_peak_memory_stats, which resets all peaks",
+        FutureWarning,
+    )
+    tt.cuda.reset_peak_memory_stats(device)
+
+
+reset_max_memory_cached = reset_max_memory_allocated

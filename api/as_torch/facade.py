@@ -30,7 +30,10 @@ from typing import Any, Final
 import tt
 from tt._compat.absent.rows import absent_names, absent_spec, add_rows
 from tt._compat.aliases import ALIASES
+from tt._compat.homes import HIDDEN, PACKAGES
 from tt._compat.torch.torch_version import __version__
+from tt.as_torch import pickling
+from tt.as_torch.spelling import spell, spell_all
 from tt.core.types.spelling import SPELLING
 from tt.errors import UnsupportedError
 
@@ -41,12 +44,6 @@ FOLDER: Final = Path(__file__).with_name("_stand_in")
 """The folder that holds the package `torch`, to be put on the path or copied."""
 METADATA: Final = f"{NAME}-{__version__}.dist-info"
 """The folder beside the package that holds the metadata of its distribution."""
-HIDDEN: Final = frozenset({
-    "array_api", "as_torch", "cli", "core", "errors", "examples", "operators", "plugins", "port", "thirdparty",
-})  # fmt: skip
-"""Modules of tt that PyTorch lacks."""
-PACKAGES: Final = frozenset({NAME, "functorch", "torchgen"})
-"""The packages that PyTorch's distribution brings."""
 _SHIMS: Final = "tt._compat.torch"
 _PATH: Final = "PYTHONPATH"
 
@@ -62,6 +59,8 @@ class Facade(ModuleType):
 
     def _look_up(self, name: str) -> Any:
         shims = importlib.import_module(_SHIMS)
+        if name == NAME:  # PyTorch's own module imports itself, and programs write `torch.torch`
+            return self
         if name == "__all__":
             return sorted({*tt.__all__, *shims.__all__} - HIDDEN)
         if name in shims.__all__:
@@ -104,14 +103,14 @@ class _Alias(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds modules of tt by PyTorch's names, and adds the absent names to modules of tt."""
+    """Finds modules of tt by PyTorch's names, and completes those of tt."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, below = fullname.partition(".")
         if package == "tt":
-            return _with_absent_names(fullname, path)
+            return _completed(fullname, path)
         if package not in PACKAGES or (package == NAME and (not below or below.partition(".")[0] in HIDDEN)):
             return None
         for name in _homes(fullname):
@@ -144,11 +143,9 @@ def _path_of(name: str) -> str:
     return shim if shim != below and shim.partition(".")[0] in PACKAGES else f"{NAME}.{below}"
 
 
-def _with_absent_names(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-    """Return how to import a module of tt that gets absent names, or None for all others."""
+def _completed(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    """Return how to import a module of tt that gets absent names, and whose classes get PyTorch's names."""
     place = _path_of(name)
-    if place not in absent_names() or place == NAME:
-        return None
     spec = PathFinder.find_spec(name, path)
     if spec is None or spec.loader is None:
         return spec
@@ -156,7 +153,9 @@ def _with_absent_names(name: str, path: Sequence[str] | None) -> ModuleSpec | No
 
     def exec_module(module: ModuleType) -> None:
         execute(module)
-        add_rows(module, place)
+        spell(module)
+        if place != NAME:
+            add_rows(module, place)
 
     # On the loader that there is, which also gives the source and the files of a package.
     spec.loader.exec_module = exec_module  # type: ignore[method-assign]
@@ -234,6 +233,8 @@ def take_place() -> None:
             if name.startswith("tt.") and _path_of(name) != NAME:  # the facade has its own
                 add_rows(module, _path_of(name))
     SPELLING.package = NAME
+    spell_all()
+    pickling.install()
 
 
 def _refuse_pytorch() -> None:

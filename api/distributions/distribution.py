@@ -126,7 +126,10 @@ class Distribution:
 
     def _owner(self) -> type:
         """Return the first class of the library that this is an instance of, whose `__init__` `expand` knows."""
-        return next(c for c in type(self).__mro__ if c.__module__.startswith("tt.distributions."))
+        home = Distribution.__module__.rpartition(".")[
+            0
+        ]  # "tt.distributions", or its name as a module of torch
+        return next(c for c in type(self).__mro__ if c.__module__.rpartition(".")[0] == home)
 
     def _expand_attributes(self, new: Self, shape: Sequence[int]) -> None:
         for name, kept in self._batched.items():

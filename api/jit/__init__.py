@@ -19,10 +19,11 @@ from tt.futures import Future
 from tt.library import warn_user
 
 __all__ = [
-    "Final", "Future", "TracerWarning", "annotate", "export", "fork", "ignore", "is_scripting", "is_tracing",
-    "isinstance", "script", "script_if_tracing", "trace", "unused", "wait",
+    "Final", "Future", "TracerWarning", "annotate", "export", "fork", "ignore", "interface", "is_scripting",
+    "is_tracing", "isinstance", "script", "script_if_tracing", "trace", "unused", "wait",
 ]  # fmt: skip
 __all__ += attach(__name__, {"._script_module": "ScriptModule script_method"}, modules="annotations")
+del annotations  # the feature of the first line: the name is that of a module
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Scripted = TypeVar("Scripted")
@@ -76,6 +77,11 @@ def export(fn: Function) -> Function:
 def unused(fn: Function) -> Function:
     """Return the function as it is."""
     return fn
+
+
+def interface(obj: Scripted) -> Scripted:
+    """Return the class as it is: it names methods that other classes have, and Python asks for no declaration."""
+    return obj
 
 
 def script_if_tracing(fn: Function) -> Function:

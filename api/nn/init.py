@@ -420,3 +420,30 @@ kaiming_uniform = _deprecated(kaiming_uniform_)
 kaiming_normal = _deprecated(kaiming_normal_)
 orthogonal = _deprecated(orthogonal_)
 sparse = _deprecated(sparse_)
+
+
+# Names by which libraries fill their tensors.
+
+
+def _no_grad_uniform_(
+    tensor: tt.Tensor, a: float, b: float, generator: tt.Generator | None = None
+) -> tt.Tensor:
+    with tt.no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def _no_grad_normal_(
+    tensor: tt.Tensor, mean: float, std: float, generator: tt.Generator | None = None
+) -> tt.Tensor:
+    with tt.no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def _no_grad_fill_(tensor: tt.Tensor, val: float) -> tt.Tensor:
+    with tt.no_grad():
+        return tensor.fill_(val)
+
+
+def _no_grad_zero_(tensor: tt.Tensor) -> tt.Tensor:
+    with tt.no_grad():
+        return tensor.zero_()

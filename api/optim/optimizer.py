@@ -440,3 +440,37 @@ def _to_param(value: Any, param: tt.Tensor, group: Mapping[str, Any], key: objec
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return kind(_to_param(item, param, group, None) for item in value)
     return value
+
+
+# Names by which optimizers of other libraries choose their way.
+
+
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method `step` that records gradients only if the optimizer is differentiable."""
+
+    @functools.wraps(func)
+    def step(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        with tt.set_grad_enabled(bool(self.defaults.get("differentiable", False))):
+            return func(self, *args, **kwargs)
+
+    return step
+
+
+def _default_to_fused_or_foreach(
+    params: Iterable[tt.Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Return whether a step is one call for all tensors, and whether it takes lists of tensors.
+
+    On the CPU neither is; on CUDA, lists are unless the step is differentiable.
+    """
+    tensors = [p for p in params if p is not None]
+    on_cuda = not differentiable and all(
+        type(p).__name__ in ("Tensor", "Parameter") and p.is_cuda for p in tensors
+    )
+    fused = bool(use_fused and on_cuda and all(p.dtype.is_floating_point for p in tensors))
+    return fused, on_cuda and not fused and bool(tensors)
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """Return the devices on which a step can be captured in a graph."""
+    return ["cuda"]

@@ -25,6 +25,7 @@ from tt.serialization.options import (
 from tt.serialization.storages import LoadedStorage
 
 if TYPE_CHECKING:
+    from tt.serialization.rebuilding import _get_layout as _get_layout
     from tt.serialization.saving import DEFAULT_PROTOCOL as DEFAULT_PROTOCOL
     from tt.serialization.saving import save as save
     from tt.serialization.unsafe_globals import (
@@ -51,6 +52,11 @@ __all__ = [
     "set_default_mmap_options",
     "skip_data",
     *attach(
-        __name__, {".saving": "DEFAULT_PROTOCOL save", ".unsafe_globals": "get_unsafe_globals_in_checkpoint"}
+        __name__,
+        {
+            ".rebuilding": "_get_layout",
+            ".saving": "DEFAULT_PROTOCOL save",
+            ".unsafe_globals": "get_unsafe_globals_in_checkpoint",
+        },
     ),
 ]

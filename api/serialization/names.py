@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import tt
+from tt._compat.homes import home_in_torch, homes_in_tt
 from tt.library import ALL_DTYPES, QUANTIZED, from_numpy_dtype
 from tt.serialization.storages import StorageType
 
@@ -72,48 +73,18 @@ UNKNOWN_DTYPES = frozenset([
 """PyTorch's dtypes, and storages of these, that tt does not have."""
 
 _MIRRORED = ("nn", "optim", "utils", "amp", "distributions")
-_STANDING = {
-    ("tt.core.methods.parameter", "Parameter"): ("torch.nn.parameter", "Parameter"),
-    ("tt.core.tensor.tensor", "Tensor"): ("torch", "Tensor"),
-    ("tt.core.types.size", "Size"): ("torch", "Size"),
-    ("tt.core.types.device", "Device"): ("torch", "device"),
-}
-
-
-_FILES = {
-    "tt.nn.modules.adaptive_pooling": "torch.nn.modules.pooling",
-    "tt.nn.modules.attention": "torch.nn.modules.activation",
-    "tt.nn.modules.classification_loss": "torch.nn.modules.loss",
-    "tt.nn.modules.convnd": "torch.nn.modules.conv",
-    "tt.nn.modules.embedding_loss": "torch.nn.modules.loss",
-    "tt.nn.modules.fractional_pooling": "torch.nn.modules.pooling",
-    "tt.nn.modules.lazy_conv": "torch.nn.modules.conv",
-    "tt.nn.modules.parameter_containers": "torch.nn.modules.container",
-    "tt.nn.modules.rectifiers": "torch.nn.modules.activation",
-    "tt.nn.modules.regression_loss": "torch.nn.modules.loss",
-    "tt.nn.modules.rnn_cells": "torch.nn.modules.rnn",
-    "tt.nn.modules.softmax": "torch.nn.modules.activation",
-    "tt.nn.modules.transformer_layers": "torch.nn.modules.transformer",
-    "tt.nn.modules.transposed_conv": "torch.nn.modules.conv",
-    "tt.optim._adafactor": "torch.optim",
-    "tt.optim._muon": "torch.optim",
-}
-"""Modules whose classes PyTorch has in another module."""
+_FROM_CORE = frozenset(
+    ["tt.core.methods.parameter", "tt.core.tensor.tensor", "tt.core.types.size", "tt.core.types.device"]
+)
+"""Modules of classes that files name, besides those of folders that PyTorch has, too."""
 
 
 def to_torch(module: str, name: str) -> tuple[str, str] | None:
     """Return PyTorch's name of a class or function of tt, or None where PyTorch has none like it."""
-    standing = _STANDING.get((module, name))
-    if standing is not None:
-        return standing
-    if module in _FILES:
-        return _FILES[module], name
-    first, _, rest = module.partition(".")
-    if first != "tt" or rest.partition(".")[0] not in _MIRRORED:
+    rest = module.partition(".")[2]
+    if rest.partition(".")[0] not in _MIRRORED and module not in _FROM_CORE:
         return None
-    if rest.startswith("optim.lr_scheduler."):
-        rest = "optim.lr_scheduler"
-    return f"torch.{rest}", name
+    return home_in_torch(module, name)
 
 
 _NAMESPACES = ("fft", "linalg", "special")
@@ -133,7 +104,7 @@ def operator_to_torch(op: object) -> tuple[str, str] | None:
     """Return PyTorch's name of an operator in a namespace of tt, or None where it is none of these."""
     module, name = str(getattr(op, "__module__", None)), getattr(op, "__name__", "")
     first, _, rest = module.partition(".")
-    if first != "tt":
+    if first not in ("tt", "torch"):  # the second where `import torch` gives tt
         return None
     if not rest:
         return ("torch.nn.functional" if getattr(tt.nn.functional, name, None) is op else "torch"), name
@@ -151,9 +122,6 @@ def to_tt(module: str, name: str) -> Any:
     first, _, rest = module.partition(".")
     if first != "torch":
         return None
-    for theirs in _STANDING.values():
-        if theirs == (module, name):
-            return getattr(tt.nn if name == "Parameter" else tt, name)
     if module == "torch._C" and name == "_VariableFunctionsClass":
         return tt  # of which pickles take operators
     if module == "torch._C._nn":
@@ -161,14 +129,10 @@ def to_tt(module: str, name: str) -> Any:
     for namespace in _NAMESPACES:
         if module == f"torch._C._{namespace}":
             rest, name = namespace, name.removeprefix(f"{namespace}_")
-    # A class may be in a file of another name than PyTorch's.
-    others = [own for own, files in _FILES.items() if files == module]
-    for home in (
-        f"tt.{rest}" if rest else "tt",
-        *others,
-        *(p for p in ("tt.nn", "tt.optim") if _within(rest, p)),
-    ):
-        member = _found(home, name)
+    # Then where the names of public modules are, whatever PyTorch's file is.
+    others = ((place, name) for place in ("tt.nn", "tt.optim") if _within(rest, place))
+    for home, own in (*homes_in_tt(f"torch.{rest}" if rest else "torch", name), *others):
+        member = _found(home, own)
         if member is not None:
             return member
     return None

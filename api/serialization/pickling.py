@@ -28,7 +28,7 @@ from tt.serialization.locations import has_packages, location_tag
 from tt.serialization.names import STORAGE_NAMES, operator_to_torch, to_torch
 from tt.serialization.storages import LoadedStorage, bytes_of
 
-__all__ = ["StorageTable", "host_bytes", "pickled"]
+__all__ = ["StorageTable", "host_bytes", "pickled", "with_tables"]
 
 _MODULE = "tt.serialization.foreign_names"
 # Random, so that no text of the program's data can look like one of these lines.
@@ -164,7 +164,8 @@ class StorageTable:
             if not isinstance(storage.owner, np.ndarray):
                 raise UnsupportedError(f"tt.save() saves no {storage!r}\n  try: saving a tensor of it")
             memory = storage.owner.reshape(-1, order="A").view(np.uint8)
-            return self.place_of(tt.from_numpy(memory))[0]
+            _, _, number, location, count, *more = self.place_of(tt.from_numpy(memory))[0].id
+            return StorageReference("storage", self._bytes, number, location, count, *more)
         return self.place_of(storage._elements)[0]
 
 
@@ -337,7 +338,7 @@ def reduced(obj: object, table: StorageTable) -> Any:
     if isinstance(obj, tt.device):
         return foreign("torch", "device"), (obj.type,) if obj.index is None else (obj.type, obj.index)
     if isinstance(obj, tt.layout):
-        return foreign("torch.serialization", "_get_layout"), (f"torch.{obj}".replace("torch.tt.", "torch."),)
+        return foreign("torch.serialization", "_get_layout"), (f"torch.{obj.name}",)
     if type(obj) is tt.Size:
         return foreign("torch", "Size"), (tuple(obj),)
     return _NOT_OURS
@@ -373,7 +374,7 @@ def _fast(base: Any) -> Any:
             result = reduced(obj, self.table)
             if result is not _NOT_OURS:
                 return result
-            if torch_name_of(obj) is not None:
+            if torch_name_of(obj) is not None or _is_of_nn(type(obj)):
                 raise _NeedsNamesError
             return NotImplemented
 
@@ -427,16 +428,25 @@ _HOOKS = """
 """The tables that a module of PyTorch always has, and one of tt when it needs them."""
 
 
+def _is_of_nn(kind: type) -> bool:
+    """Return whether a class is one of `tt.nn`, which says torch where `import torch` gives tt."""
+    return kind.__module__.startswith(("tt.nn.", "torch.nn."))
+
+
 def _reduce_module(obj: Any, protocol: int) -> Any:
     """Return how a whole module of a class that PyTorch has too is written: with all that PyTorch's has."""
-    if isinstance(obj, type) or not type(obj).__module__.startswith("tt.nn.") or not hasattr(obj, "_modules"):
+    if isinstance(obj, type) or not hasattr(obj, "_modules") or not _is_of_nn(type(obj)):
         return NotImplemented
     function, args, state, *more = obj.__reduce_ex__(protocol)
-    if isinstance(state, dict):
-        tables: dict[str, Any] = {name: OrderedDict() for name in _HOOKS.split()}
-        # PyTorch reads these attributes without a default.
-        state = {"_is_full_backward_hook": None, **tables, **state}
-    return function, args, state, *more
+    return function, args, with_tables(state), *more
+
+
+def with_tables(state: Any) -> Any:
+    """Return the state of a module with the tables that PyTorch reads without a default."""
+    if not isinstance(state, dict):
+        return state
+    tables: dict[str, Any] = {name: OrderedDict() for name in _HOOKS.split()}
+    return {"_is_full_backward_hook": None, **tables, **state}
 
 
 def torch_name_of(obj: object) -> tuple[str, str] | None:

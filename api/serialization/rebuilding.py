@@ -14,7 +14,7 @@ import tt
 from tt.errors import CorruptFileError, MemberError, UnsupportedError
 from tt.serialization.storages import LoadedStorage
 
-__all__ = ["Rebuilder"]
+__all__ = ["Rebuilder", "functions_of_pickles"]
 
 
 class Rebuilder:
@@ -332,18 +332,7 @@ class Rebuilder:
 
     def layout(self, name: Any) -> Any:
         """Return a layout by its name, `torch.strided`."""
-        short = str(name).removeprefix("torch.")
-        if short not in (
-            "strided",
-            "jagged",
-            "sparse_coo",
-            "sparse_csr",
-            "sparse_csc",
-            "sparse_bsr",
-            "sparse_bsc",
-        ):
-            raise UnsupportedError(f"{self._path}: tt has no layout {name!r}")
-        return getattr(tt, short)
+        return _layout(self._path, name)
 
     def size(self, values: object = ()) -> Any:
         """Return a `Size`."""
@@ -467,3 +456,52 @@ def checked_keys(path: str, table: dict[Any, Any]) -> dict[Any, Any]:
     for key in table:
         hashable(path, key)
     return table
+
+
+_LAYOUTS = ("strided", "jagged", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+
+
+def _layout(path: str, name: Any) -> Any:
+    short = str(name).removeprefix("torch.")
+    if short not in _LAYOUTS:
+        raise UnsupportedError(f"{path}: tt has no layout {name!r}")
+    return getattr(tt, short)
+
+
+def _get_layout(name: str) -> tt.layout:
+    """Return a layout by PyTorch's name of it, as pickles have it.
+
+    Examples
+    --------
+    >>> from tt.serialization import _get_layout
+    >>> _get_layout("torch.sparse_coo")
+    tt.sparse_coo
+    """
+    layout: tt.layout = _layout("a pickle", name)
+    return layout
+
+
+# --- pickles that are no files -------------------------------------------------------------------------------------
+
+
+def _storage_in(storage: Any) -> LoadedStorage:
+    """Return a storage of a program as one of a file."""
+    if isinstance(storage, LoadedStorage):
+        return storage
+    untyped = storage.untyped() if isinstance(storage, tt.TypedStorage) else storage
+    dtype = storage.dtype if isinstance(storage, tt.TypedStorage) else tt.uint8
+    return LoadedStorage(tt.empty(0, dtype=tt.uint8).set_(untyped), dtype)
+
+
+def functions_of_pickles() -> dict[str, Callable[..., Any]]:
+    """Return the functions that a pickle of PyTorch's calls, by the names that it has for them.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.serialization.rebuilding import functions_of_pickles
+    >>> make = functions_of_pickles()["torch._utils._rebuild_tensor_v2"]
+    >>> make(tt.ones(2, 2).storage(), 1, (2,), (2,), False, None)
+    tensor([1., 1.])
+    """
+    return Rebuilder("a pickle", _storage_in, lambda storage, location: storage).functions()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tt.autograd.function import FunctionCtx
     from tt.nn import Module
 
-__all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook"]
+__all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
 Hook = TypeVar("Hook", bound=Callable[..., Any])
 
@@ -98,6 +98,22 @@ def unserializable_hook(f: Hook) -> Hook:
     """
     f.__tt_unserializable__ = True  # type: ignore[attr-defined]
     return f
+
+
+def warn_if_has_hooks(tensor: tt.Tensor) -> None:
+    """Warn of each hook of a tensor that a file will not have, unless it was made for that.
+
+    Warns
+    -----
+    UserWarning
+        That the file lacks a hook.
+    """
+    for hook in (tensor._backward_hooks or {}).values():
+        if not getattr(hook, "__torch_unserializable__", False):
+            warn_user(
+                f"backward hook {hook!r} on tensor will not be serialized\n"
+                "  try: the decorator tt.utils.hooks.unserializable_hook, which says that it need not be"
+            )
 
 
 def _with_nones(indices: Iterable[int], values: Iterable[Any], size: int) -> tuple[Any, ...]:

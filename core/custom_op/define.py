@@ -67,6 +67,7 @@ def custom_op(
     schema: str | None = ...,
     tags: str | Sequence[str] | None = ...,
     result: str | Sequence[str] = ...,
+    grad: str | Iterable[str] | None = ...,
 ) -> Callable[[Callable[..., Any]], CustomOp]: ...
 @overload
 def custom_op(
@@ -80,6 +81,7 @@ def custom_op(
     schema: str | None = ...,
     tags: str | Sequence[str] | None = ...,
     result: str | Sequence[str] = ...,
+    grad: str | Iterable[str] | None = ...,
 ) -> CustomOp: ...
 def custom_op(
     name: str,
@@ -92,6 +94,7 @@ def custom_op(
     schema: str | None = None,
     tags: str | Sequence[str] | None = None,
     result: str | Sequence[str] = "same",
+    grad: str | Iterable[str] | None = None,
 ) -> Any:
     """Define an operator; without a function, return a decorator.
 
@@ -119,6 +122,8 @@ def custom_op(
         The dtype of the results of kernels: "same" (the first tensor's), "bool", "int64", another dtype's name;
         several for several results.  "default" and "int_to_float" mean the dtype to which the tensors promote, the
         second with the default dtype for bools and integers; the kernel gets its tensors in that dtype.
+    grad : str or iterable of str, optional
+        The arguments that have a gradient, by default all tensors; the others are constants.
 
     Returns
     -------
@@ -175,7 +180,7 @@ def custom_op(
             if not only_declares(function) or inspect.signature(function).parameters:
                 check_parameters(name, "the function", function, signature, all_of_them=True)
         doc = inspect.getdoc(function) or ""
-        definition = definition_of(signature, result=result, tags=_words(tags or ()), doc=doc)
+        definition = definition_of(signature, result=result, tags=_words(tags or ()), doc=doc, grad=grad)
         # Before the new one is registered, which would be refused as a second definition.
         _forget(definition.name)
         op = _MADE[name] = make_op(definition)
@@ -257,13 +262,14 @@ def definition_of(
     result: str | Sequence[str] = "same",
     tags: Sequence[str] = (),
     doc: str = "",
+    grad: str | Iterable[str] | None = None,
 ) -> OpDefinition:
-    """Return the definition of a custom operator; every tensor has a gradient, whose formula may be missing.
+    """Return the definition of a custom operator; a tensor has a gradient, whose formula may be missing.
 
     Raises
     ------
     ArgumentError
-        For a signature, dtype rule or tag that a custom operator cannot have.
+        For a signature, dtype rule or tag that a custom operator cannot have, and names of `grad` that are no tensors.
     """
     name = signature.qualified
     for returned in signature.returns:
@@ -309,8 +315,16 @@ def definition_of(
         not any(a.alias and a.alias.write for a in signature.arguments)
         and all(rule in WITHOUT_GRADIENT for rule in _words(rules))
     )
-    grad = () if without else tensors
-    return OpDefinition(signature, kind, promote=promoted, result=rules, grad=grad, tags=tuple(tags), doc=doc)
+    chosen = tensors if grad is None else (grad,) if isinstance(grad, str) else tuple(grad)
+    for argument in chosen:
+        if argument not in tensors:
+            raise ArgumentError(
+                name, f"grad names {argument!r}, which is no tensor argument", signatures=[str(signature)]
+            )
+    differentiated = () if without else chosen
+    return OpDefinition(
+        signature, kind, promote=promoted, result=rules, grad=differentiated, tags=tuple(tags), doc=doc
+    )
 
 
 def _only_on(

@@ -54,6 +54,9 @@ class TTError(Exception, metaclass=FromText):
         super().__init__(*args)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # PyTorch reads its own classes, where `import torch` gives tt: they are called with the text.
+        if type(self).__module__.partition(".")[0] == "torch":
+            return type(self), self.args, {**_members(self), **self.__dict__}
         # Not by calling the class: constructors take facts, and `args` is the text that they made of them.
         return _restored, (type(self), self.args), {**_members(self), **self.__dict__}
 

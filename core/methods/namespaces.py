@@ -10,6 +10,7 @@ from typing import Any
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import UnknownOpError
 from tt.core.schema.snapshot import public_names
+from tt.core.types.spelling import SPELLING
 
 __all__ = ["names_of", "namespace"]
 
@@ -49,7 +50,10 @@ def _has_inplace(module: str, operator: str) -> bool:
 
 
 def _is_of(value: Any, home: Any) -> bool:
-    return isinstance(value, FunctionType) and value.__module__ == home.__name__
+    return isinstance(value, FunctionType) and value.__module__ in (
+        home.__name__,
+        SPELLING.spelled(home.__name__),
+    )
 
 
 def namespace(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from tt.core.schema.classes import DTYPE_CLASSES, DTYPE_NAMES
+from tt.core.schema.foreach import FORMS
 from tt.core.schema.model import AUTOCAST, KINDS, RESULTS, TAGS, VARIANTS
 
 __all__ = ["FIELDS", "SCHEMA_VERSION", "TOP_LEVEL", "Field"]
@@ -65,6 +66,9 @@ FIELDS: Final[dict[str, Field]] = {
     "variants": Field("words", "The public forms.", VARIANTS, what="variant"),
     "python_module": Field(
         "text", "The namespace below tt for the function; without it tt itself.", pattern=_DOTTED, what="dotted name",
+    ),
+    "foreach": Field(
+        "words", "The overloads of _foreach_NAME and _foreach_NAME_, its forms for lists.", FORMS, what="form",
     ),
     "aliases": Field("words", "Other names of the function, below tt.", pattern=_DOTTED, what="dotted name"),
     "grad": Field("words", "The arguments that have a gradient.", pattern=_NAME, what="name of an argument"),

@@ -13,6 +13,7 @@ import yaml
 from tt.core.errors import SchemaError, SchemaProblem
 from tt.core.schema.copies import copy_form
 from tt.core.schema.fields import FIELDS, SCHEMA_VERSION, TOP_LEVEL, Field
+from tt.core.schema.foreach import foreach_forms
 from tt.core.schema.grammar import read
 from tt.core.schema.model import OpDefinition, Signature
 from tt.core.schema.reader import suggest
@@ -209,14 +210,16 @@ class _File:
                 f"the first definition is at {first.location[0]}:{first.location[1]}; give one an overload name",
             )
             return
-        if "copy" not in definition.variants:
-            self.found[definition.name] = definition
-            return
-        variants = tuple(word for word in definition.variants if word != "copy")
-        view = definition._replace(variants=variants)
-        self.found[view.name] = view
-        copies = copy_form(view)
-        self.found[copies.name] = copies
+        derived: list[OpDefinition] = []
+        if "copy" in definition.variants:
+            variants = tuple(word for word in definition.variants if word != "copy")
+            definition = definition._replace(variants=variants)
+            derived.append(copy_form(definition))
+        try:
+            derived += foreach_forms(definition, values.get("foreach") or ())
+        except ValueError as error:
+            self.note(nodes["foreach"], str(error))
+        self.found.update((d.name, d) for d in (definition, *derived))
 
     def signature(self, node: Node, text: str) -> Signature | None:
         signature, mistakes = read(text)

@@ -39,6 +39,7 @@ FIELDS: Final = (
 
 _MAKERS: Final = (
     "snapshot", "generate", "load", "fields", "grammar", "reader", "model", "arguments", "words", "classes",
+    "copies", "foreach",
 )  # fmt: skip
 
 

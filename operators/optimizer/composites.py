@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
-from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.types.dtype import bool_
@@ -25,96 +26,172 @@ composite = composites.composite
 # --- tensor by tensor ------------------------------------------------------------------------------------------
 
 
-def _each(op: str, function: Callable[..., Any], *lists: Sequence[Any]) -> list[Any]:
-    """Return the results for the tensors of equally long lists."""
-    expect_lengths(op, lists)
-    return [function(*tensors) for tensors in zip(*lists, strict=True)]
+def expect_lengths(op: str, lists: Sequence[Sequence[Any]], scalars: Tensor | None = None) -> None:
+    """Raise unless lists of tensors, and a vector of numbers, are of one length, and not empty."""
+    if scalars is not None and scalars.ndim != 1:
+        raise ShapeError(
+            f"{op}(): Expected packed scalar Tensor to be of dimension 1. Got {scalars.ndim} instead."
+        )
+    if scalars is not None and scalars.shape[0] != len(lists[0]):
+        raise ShapeError(
+            f"{op}(): Expected length of scalars to match input of length {len(lists[0])} but got "
+            f"{scalars.shape[0]} instead."
+        )
+    for tensors in lists[1:]:
+        if len(tensors) != len(lists[0]):
+            raise ValueRangeError(
+                f"{op}(): Tensor lists must have the same number of tensors, got {len(lists[0])} and {len(tensors)}"
+            )
+    if not lists[0]:
+        raise ValueRangeError(f"{op}(): Tensor list must have at least one tensor.")
 
 
-def expect_lengths(op: str, lists: Sequence[Sequence[Any]]) -> None:
-    """Raise unless lists are of one length, and not empty."""
-    lengths = [len(tensors) for tensors in lists]
-    if len(set(lengths)) > 1:
-        raise ValueRangeError(f"{op}(): tensor lists must have the same number of tensors, got {lengths}")
-    if not lengths[0]:
-        raise ValueRangeError(f"{op}(): tensor list must have at least one tensor")
-
-
-def _define(name: str, overload: str, function: str, lists: int) -> None:
-    """Define both forms of an operator that does the same to each tensor of its first `lists` arguments."""
-
-    def functional(*args: Any) -> list[Any]:
-        op = getattr(ops, function)
-        return _each(f"_foreach_{name}", lambda *tensors: op(*tensors, *args[lists:]), *args[:lists])
-
-    def inplace(*args: Any) -> None:
-        op = getattr(ops, f"{function}_")
-        _each(f"_foreach_{name}_", lambda *tensors: op(*tensors, *args[lists:]), *args[:lists])
-
-    suffix = f".{overload}" if overload else ""
-    composite(f"_foreach_{name}{suffix}", functional)
-    composite(f"_foreach_{name}_{suffix}", inplace)
-
-
-_define("add", "Scalar", "add", 1)
-_define("mul", "Scalar", "mul", 1)
-_define("mul", "List", "mul", 2)
-_define("lerp", "Scalar", "lerp", 2)
-_define("sqrt", "", "sqrt", 1)
+def _expect_numbers(op: str, tensors: Sequence[Any], numbers: Sequence[Any]) -> None:
+    if len(tensors) != len(numbers):
+        raise ValueRangeError(
+            f"{op}(): Tensor list must have same number of elements as scalar list. "
+            f"There are {len(tensors)} tensors and {len(numbers)} numbers"
+        )
 
 
 def _number_of(op: str, other: Tensor) -> Tensor:
     if other.ndim:
-        raise ShapeError(f"{op}(): other must have no dimensions, but it has the shape {list(other.shape)}")
+        raise ShapeError(
+            f"{op}(): scalar tensor expected to be 0 dim but it has {other.ndim} dimensions and "
+            f"{other.numel()} elements."
+        )
     return other
 
 
-@composite("_foreach_mul.Tensor")
-def foreach_mul_by_tensor(self: Sequence[Tensor], other: Tensor) -> list[Any]:
-    factor = _number_of("_foreach_mul", other)
-    return _each("_foreach_mul", lambda tensor: ops.mul(tensor, factor), self)
+def _numbers_of(scalars: Tensor) -> list[Any]:
+    """Return the numbers that a vector holds."""
+    # Without data (meta) any number serves: only shapes count.
+    values = [python_value(number) for number in ops.unbind(scalars)]
+    return [1 if value is None else value for value in values]
 
 
-@composite("_foreach_mul_.Tensor")
-def foreach_mul_by_tensor_inplace(self: Sequence[Tensor], other: Tensor) -> None:
-    factor = _number_of("_foreach_mul_", other)
-    _each("_foreach_mul_", lambda tensor: ops.mul_(tensor, factor), self)
+# Take a number in place of a tensor, and have in-place forms.
+_WITH_NUMBERS: Final = {"maximum": "clamp_min", "minimum": "clamp_max"}
+_SCALES: Final = ("alpha", "value", "memory_format", "non_blocking")
+"""Arguments that are keywords of the operators on tensors, and the same for all of a list."""
 
 
-@composite("_foreach_add.List")
-def foreach_add(self: Sequence[Tensor], other: Sequence[Tensor], alpha: Any) -> list[Any]:
-    return _each("_foreach_add", lambda one, two: ops.add(one, two, alpha=alpha), self, other)
+def _define(name: str) -> None:
+    """Define an operator that does to the tensors of lists what the operator of its name does to tensors."""
+    definition = REGISTRY.operator(name).definition
+    signature = definition.signature
+    packet = signature.name
+    function = packet.removeprefix("_foreach_")
+    if signature.overload != "List" or packet.endswith("_"):
+        function = _WITH_NUMBERS.get(function.rstrip("_"), function.rstrip("_")) + "_" * function.endswith(
+            "_"
+        )
+    arguments = signature.arguments
+    # What is different for each tensor, and what is the same for all.
+    lists = [i for i, a in enumerate(arguments) if a.type.is_tensor and a.type.list]
+    numbers = [i for i, a in enumerate(arguments) if a.type.base == "Scalar" and a.type.list]
+    packed = [i for i, a in enumerate(arguments) if a.name == "scalars" and a.type.is_tensor]
+    single = [i for i, a in enumerate(arguments) if a.name == "other" and not a.type.list]
+    keywords = {i: a.name for i, a in enumerate(arguments) if a.name in _SCALES}
+    if function.rstrip("_") in ("addcmul", "addcdiv"):
+        keywords |= dict.fromkeys((*numbers, *packed), "value")
+
+    def composed(*args: Any) -> list[Any]:
+        op = getattr(ops, function)
+        expect_lengths(packet, [args[i] for i in lists], args[packed[0]] if packed else None)
+        count = len(args[lists[0]])
+        columns = [args[i] if i in lists else repeat(args[i], count) for i in range(len(args))]
+        for i in numbers:
+            _expect_numbers(packet, args[lists[0]], args[i])
+            columns[i] = args[i]
+        for i in packed:
+            columns[i] = _numbers_of(args[i])
+        for i in single:
+            _number_of(packet, args[i])
+        return [
+            op(
+                *[value for i, value in enumerate(values) if i not in keywords],
+                **{keyword: values[i] for i, keyword in keywords.items()},
+            )
+            for values in zip(*columns, strict=True)
+        ]
+
+    def inplace(*args: Any) -> None:
+        composed(*args)
+
+    composite(name, inplace if packet.endswith("_") else composed)
 
 
-@composite("_foreach_add_.List")
-def foreach_add_inplace(self: Sequence[Tensor], other: Sequence[Tensor], alpha: Any) -> None:
-    _each("_foreach_add_", lambda one, two: ops.add_(one, two, alpha=alpha), self, other)
+# Those whose names say which operator they apply; the others follow.
+_OWN: Final = (
+    "_foreach_add.Tensor",
+    "_foreach_norm.Scalar",
+    "_foreach_powsum.Scalar",
+    "_foreach_max",
+    "_foreach_mm",
+)
+for _name in tuple(REGISTRY.names()):
+    if _name.startswith("_foreach_") and _name not in _OWN:
+        _define(_name)
 
 
-def _define_scaled(name: str) -> None:
-    def functional(
-        self: Sequence[Tensor], tensor1: Sequence[Tensor], tensor2: Sequence[Tensor], value: Any
-    ) -> list[Any]:
-        op = getattr(ops, name)
-        return _each(f"_foreach_{name}", lambda *t: op(*t, value=value), self, tensor1, tensor2)
-
-    def inplace(
-        self: Sequence[Tensor], tensor1: Sequence[Tensor], tensor2: Sequence[Tensor], value: Any
-    ) -> None:
-        op = getattr(ops, f"{name}_")
-        _each(f"_foreach_{name}_", lambda *t: op(*t, value=value), self, tensor1, tensor2)
-
-    composite(f"_foreach_{name}.Scalar", functional)
-    composite(f"_foreach_{name}_.Scalar", inplace)
-
-
-_define_scaled("addcmul")
-_define_scaled("addcdiv")
+@composite("_foreach_add.Tensor")
+def foreach_add_tensor(self: Sequence[Tensor], other: Tensor, alpha: Any) -> list[Any]:
+    expect_lengths("_foreach_add", [self])
+    _number_of("_foreach_add", other)
+    # As a number, other lifts no dtype of its own kind, not even that of a tensor without dimensions.
+    return [
+        ops.add(tensor, other, alpha=alpha)
+        if tensor.ndim
+        else ops.squeeze(ops.add(ops.unsqueeze(tensor, 0), other, alpha=alpha))
+        for tensor in self
+    ]
 
 
 @composite("_foreach_norm.Scalar")
 def foreach_norm(self: Sequence[Tensor], ord: Any, dtype: Dtype | None) -> list[Any]:
-    return _each("_foreach_norm", lambda tensor: ops.linalg_vector_norm(tensor, ord, dtype=dtype), self)
+    expect_lengths("_foreach_norm", [self])
+    if ord == math.inf and any(0 in tensor.shape for tensor in self):
+        raise ShapeError(
+            "_foreach_norm cannot compute the infinity norm on an empty tensor because the operation does not have an "
+            "identity"
+        )
+    return [ops.linalg_vector_norm(tensor, ord, dtype=dtype) for tensor in self]
+
+
+@composite("_foreach_powsum.Scalar")
+def foreach_powsum(self: Sequence[Tensor], ord: Any, dtype: Dtype | None) -> list[Any]:
+    expect_lengths("_foreach_powsum", [self])
+    for tensor in self:
+        if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+            raise DtypeError(
+                f"_foreach_powsum(): powers of floating or complex tensors are added up, not of {tensor.dtype}"
+            )
+    return [_powers(tensor, ord, dtype) for tensor in self]
+
+
+def _powers(tensor: Tensor, order: Any, dtype: Dtype | None) -> Tensor:
+    sizes = ops.abs(tensor if dtype is None else ops._to_copy(tensor, dtype=dtype))
+    return ops.sum(sizes if order == 1 else ops.pow(sizes, order))
+
+
+@composite("_foreach_max")
+def foreach_max(self: Sequence[Tensor]) -> list[Any]:
+    expect_lengths("_foreach_max", [self])
+    if any(0 in tensor.shape for tensor in self):
+        raise ShapeError(
+            "_foreach_max cannot compute the maximum of an empty tensor; max over zero elements is undefined."
+        )
+    return [ops.max(tensor) for tensor in self]
+
+
+@composite("_foreach_mm")
+def foreach_mm(self: Sequence[Tensor], mat2: Sequence[Tensor]) -> list[Any]:
+    if not self and not mat2:
+        raise ValueRangeError("_foreach_mm requires non-empty tensor lists")
+    if len(self) != len(mat2):
+        raise ValueRangeError("_foreach_mm: self and mat2 must have the same number of tensors")
+    return [ops.mm(one, two) for one, two in zip(self, mat2, strict=True)]
 
 
 # --- steps of optimizers ---------------------------------------------------------------------------------------

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from tt.core.types.dtype import float32, int32
+from tt.core.types.dtype import complex128, float32, float64, int32
 from tt.operators._samples.base import OPTION, FamilyTable, Inputs, Sample
 
 family = FamilyTable()
@@ -21,47 +21,87 @@ def tensors(make: Inputs, **how: Any) -> list[Any]:
     return [make.tensor(*shape, **how) for shape in SHAPES]
 
 
+def operands(make: Inputs, lists: Callable[[], list[Any]], count: int) -> dict[str, Any]:
+    """Return what the operator takes besides self, by the types in its signature."""
+    chosen: dict[str, Any] = {}
+    for argument in make.definition.signature.arguments[1:]:
+        if argument.type.list:
+            numbers = [n % 3 + 1 for n in range(count)]
+            chosen[argument.name] = lists() if argument.type.is_tensor else numbers
+        elif argument.type.is_tensor:  # one number, or one for each tensor
+            packed = argument.name == "scalars"
+            chosen[argument.name] = make.tensor(*([count] if packed else []), low=1, high=3)
+        elif argument.type.base == "Scalar":
+            chosen[argument.name] = 2
+    return chosen
+
+
 @family("foreach")
 def foreach(make: Inputs) -> Iterator[Sample]:
-    # Above zero, where logarithms and roots exist.
-    yield Sample((tensors(make, low=1, high=4),), name="several")
-    yield Sample(([make.tensor(2, 3, low=1, high=4, layout="transposed")],), name="transposed")
+    # Above zero, where logarithms and roots exist, and small, as integers may have eight bits.
+    signature = make.definition.signature
+
+    def lists() -> list[Any]:
+        return tensors(make, low=1, high=3)
+
+    def sample(
+        first: list[Any],
+        name: str,
+        others: Callable[[], list[Any]] = lists,
+        changed: dict[str, Any] | None = None,
+    ) -> Sample:
+        options = operands(make, others, len(first)) | (changed or {})
+        positional = [options.pop(a.name) for a in signature.positional[1:] if a.name in options]
+        if signature.arguments[0].type.list:
+            return Sample((first, *positional), options, name, OPTION if name.startswith("error") else None)
+        return Sample((2, first), {}, name, OPTION if name.startswith("error") else None)
+
+    yield sample(lists(), "several")
+    yield sample(
+        [make.tensor(2, 3, low=1, high=3, layout="transposed")], "transposed",
+        lambda: [make.tensor(2, 3, low=1, high=3, layout="transposed")],
+    )  # fmt: skip
+    yield sample([make.tensor(2, 3, low=1, high=3)], "broadcast", lambda: [make.tensor(3, low=1, high=3)])
+    for argument in signature.arguments[1:]:
+        if argument.type.base == "Scalar" and not argument.type.list:
+            yield sample(lists(), f"another {argument.name}", changed={argument.name: 3})
+        if argument.type.list:
+            short = lists()[1:] if argument.type.is_tensor else [2]
+            if signature.arguments[0].type.list:
+                yield sample(lists(), f"error: length of {argument.name}", changed={argument.name: short})
+        elif argument.type.is_tensor:
+            yield sample(
+                lists(), f"error: shape of {argument.name}", changed={argument.name: make.tensor(2, 2)}
+            )
+    yield sample([], "error: nothing", list)
+
+
+@family("foreach_norm")
+def foreach_norm(make: Inputs) -> Iterator[Sample]:
+    for order in (2, 1, 3, 0):
+        yield Sample((tensors(make), order), name=f"order {order}")
+    yield Sample((tensors(make)[:3], math.inf), name="largest")
+    wide = complex128 if make.dtype.is_complex else float64
+    yield Sample((tensors(make), 2, wide), name="dtype")
     yield Sample(([],), name="error: nothing", error=OPTION)
+    if make.definition.signature.name == "_foreach_norm":
+        yield Sample((tensors(make), math.inf), name="error: largest of nothing", error=OPTION)
 
 
-@family("foreach_scalar")
-def foreach_scalar(make: Inputs) -> Iterator[Sample]:
-    yield Sample((tensors(make), 2), name="several")
-    yield Sample(([], 2), name="error: nothing", error=OPTION)
+@family("foreach_max")
+def foreach_max(make: Inputs) -> Iterator[Sample]:
+    yield Sample((tensors(make)[:3],), name="several")
+    yield Sample(([],), name="error: nothing", error=OPTION)
+    yield Sample((tensors(make),), name="error: largest of nothing", error=OPTION)
 
 
-@family("foreach_number")
-def foreach_number(make: Inputs) -> Iterator[Sample]:
-    yield Sample((tensors(make), make.tensor()), name="several")
-    yield Sample(([], make.tensor()), name="error: nothing", error=OPTION)
-    yield Sample((tensors(make), make.tensor(1)), name="error: dimensions", error=RuntimeError)
-
-
-@family("foreach_list")
-def foreach_list(make: Inputs) -> Iterator[Sample]:
-    yield Sample((tensors(make), tensors(make)), name="several")
-    if make.definition.signature.argument("alpha") is not None:
-        yield Sample((tensors(make), tensors(make)), {"alpha": 2}, name="scaled")
-    yield Sample((tensors(make), tensors(make)[1:]), name="error: lengths", error=OPTION)
-
-
-@family("foreach_three")
-def foreach_three(make: Inputs) -> Iterator[Sample]:
-    for value in (1, 2):
-        last = tensors(make, low=1, high=4)
-        yield Sample((tensors(make), tensors(make), last, value), name=f"value {value}")
-    yield Sample((tensors(make), tensors(make), []), name="error: lengths", error=OPTION)
-
-
-@family("foreach_lerp")
-def foreach_lerp(make: Inputs) -> Iterator[Sample]:
-    yield Sample((tensors(make), tensors(make), 0.25), name="several")
-    yield Sample((tensors(make), [], 0.25), name="error: lengths", error=OPTION)
+@family("foreach_mm")
+def foreach_mm(make: Inputs) -> Iterator[Sample]:
+    yield Sample(
+        ([make.tensor(2, 3), make.tensor(1, 2)], [make.tensor(3, 2), make.tensor(2, 4)]), name="several"
+    )
+    yield Sample(([], []), name="error: nothing", error=OPTION)
+    yield Sample(([make.tensor(2, 3)], []), name="error: lengths", error=OPTION)
 
 
 # --- steps -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,15 @@ ABSENT: Final = [
         {"torch.cuda": "StreamContext", "torch.cpu": "StreamContext"},
     ),
     *table(
+        "they have newer names",
+        {
+            "torch.cuda": (
+                "reset_max_memory_allocated@tt._compat.older_functions "
+                "reset_max_memory_cached@tt._compat.older_functions"
+            )
+        },
+    ),
+    *table(
         "CuPy is tt's binding of CUDA",
         {
             "torch.cuda": "_lazy_call _sleep cudart check_error",

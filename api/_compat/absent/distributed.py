@@ -83,6 +83,36 @@ ABSENT: Final = [
         },
     ),
     *table(
+        "tt.distributed.fsdp writes state dicts of its own form: tt.distributed.checkpoint",
+        {
+            "torch.distributed.fsdp": (
+                "FullOptimStateDictConfig@tt._compat.fsdp_options FullStateDictConfig@tt._compat.fsdp_options "
+                "LocalOptimStateDictConfig@tt._compat.fsdp_options LocalStateDictConfig@tt._compat.fsdp_options "
+                "OptimStateDictConfig@tt._compat.fsdp_options OptimStateKeyType@tt._compat.fsdp_options "
+                "ShardedOptimStateDictConfig@tt._compat.fsdp_options ShardedStateDictConfig@tt._compat.fsdp_options "
+                "StateDictConfig@tt._compat.fsdp_options StateDictType@tt._compat.fsdp_options "
+                "StateDictSettings@tt._compat.fsdp_options"
+            ),
+            "torch.distributed.fsdp.wrap": "_or_policy enable_wrap lambda_auto_wrap_policy wrap",
+        },
+    ),
+    *table(
+        "tt.distributed has one implementation of groups, and no such part of PyTorch's",
+        {
+            "torch._C._distributed_c10d": "FakeProcessGroup ProcessGroupGloo ProcessGroupNCCL Reducer _SymmetricMemory",
+            "torch._C._distributed_rpc": "PyRRef _is_current_rpc_agent_set:false",
+            "torch.distributed": "ProcessGroupGloo ProcessGroupMPI ProcessGroupNCCL",
+            "torch.distributed.distributed_c10d": "_new_process_group_helper _world",
+            "torch.distributed.launcher": "LaunchConfig elastic_launch launch_agent",
+            "torch.distributed.launcher.api": "LaunchConfig elastic_launch launch_agent",
+            "torch.distributed._symmetric_memory": "empty enable_symm_mem_for_group rendezvous",
+            "torch.distributed.utils": "_sync_module_states",
+            "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": (
+                "CheckpointImpl CheckpointWrapper apply_activation_checkpointing checkpoint_wrapper offload_wrapper"
+            ),
+        },
+    ),
+    *table(
         "tt has no pipelines of modules yet",
         {
             "torch.distributed.pipelining": (
@@ -98,6 +128,21 @@ ABSENT: Final = [
     *table(
         "tt.distributed.checkpoint has its own form of storage",
         {
+            "torch.distributed.checkpoint": "FileSystemReader FileSystemWriter load_state_dict save_state_dict",
+            "torch.distributed.checkpoint.default_planner": (
+                "DefaultLoadPlanner DefaultSavePlanner _EmptyStateDictLoadPlanner"
+            ),
+            "torch.distributed.checkpoint.filesystem": "FileSystemReader FileSystemWriter",
+            "torch.distributed.checkpoint.format_utils": (
+                "_EmptyStateDictLoadPlanner _load_state_dict dcp_to_torch_save torch_save_to_dcp"
+            ),
+            "torch.distributed.checkpoint.metadata": "Metadata TensorStorageMetadata",
+            "torch.distributed.checkpoint.optimizer": "load_sharded_optimizer_state_dict",
+            "torch.distributed.checkpoint.planner": "LoadPlanner SavePlanner",
+            "torch.distributed.checkpoint.state_dict_loader": "_load_state_dict load load_state_dict",
+            "torch.distributed.checkpoint.state_dict_saver": "save save_state_dict",
+            "torch.distributed.checkpoint.stateful": "Stateful",
+            "torch.distributed.checkpoint.storage": "StorageReader StorageWriter",
             "torch.distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
             "torch.distributed.checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
         },

@@ -19,7 +19,9 @@ ABSENT: Final = [
             "torch.fx": "Graph GraphModule Interpreter Node PH Proxy Tracer Transformer symbolic_trace wrap:same",
             "torch.fx._compatibility": "compatibility:decorator",
             "torch.fx._pytree": "register_pytree_flatten_spec tree_flatten_spec",
-            "torch.fx._symbolic_trace": "Tracer is_fx_symbolic_tracing:false is_fx_tracing:false symbolic_trace wrap:same",
+            "torch.fx._symbolic_trace": (
+                "Tracer is_fx_symbolic_tracing:false is_fx_tracing:false symbolic_trace wrap:same"
+            ),
             "torch.fx.experimental.proxy_tensor": "get_proxy_mode:none make_fx",
             "torch.fx.experimental.symbolic_shapes": (
                 "GuardOnDataDependentSymNode ShapeEnv StrictMinMaxConstraint free_symbols free_unbacked_symbols "
@@ -27,7 +29,9 @@ ABSENT: Final = [
                 "is_symbolic:false statically_known_true:bool sym_eq"
             ),
             "torch.fx.graph": "Graph CodeGen PythonCode",
-            "torch.fx.graph_module": "GraphModule _CodeOnlyModule _USER_PRESERVED_ATTRIBUTES_KEY _copy_attr reduce_graph_module",
+            "torch.fx.graph_module": (
+                "GraphModule _CodeOnlyModule _USER_PRESERVED_ATTRIBUTES_KEY _copy_attr reduce_graph_module"
+            ),
             "torch.fx.immutable_collections": "immutable_dict immutable_list",
             "torch.fx.node": "Argument Node Target has_side_effect:same map_aggregate map_arg",
             "torch.fx.operator_schemas": "get_signature_for_torch_op normalize_function",
@@ -68,8 +72,8 @@ ABSENT: Final = [
             "torch.onnx.verification": "VerificationInfo find_mismatch verify verify_onnx_program",
             **{
                 f"torch.onnx.symbolic_opset{number}": (
-                    "add cat conv2d div dropout expand gather gelu layer_norm masked_fill matmul mul permute repeat reshape "
-                    "scaled_dot_product_attention select size slice softmax squeeze sub transpose unsqueeze view"
+                    "add cat conv2d div dropout expand gather gelu layer_norm masked_fill matmul mul permute repeat "
+                    "reshape scaled_dot_product_attention select size slice softmax squeeze sub transpose unsqueeze view"
                 )
                 for number in range(9, 21)
             },

@@ -18,7 +18,7 @@ ABSENT: Final = [
             ),
             "torch._C": "Block FunctionSchema Graph Node ScriptFunction ScriptMethod ScriptModule TensorType Value",
             "torch.jit": (
-                "Attribute CompilationUnit Error ScriptFunction _get_trace_graph freeze interface load "
+                "Attribute CompilationUnit Error ScriptFunction _get_trace_graph freeze load "
                 "optimize_for_inference save trace_module"
             ),
             "torch.jit._recursive": "wrap_cpp_module",
@@ -26,6 +26,22 @@ ABSENT: Final = [
             "torch.jit.mobile": "_load_for_lite_interpreter",
             "torch.jit.quantized": "QuantizedLinear",
             "torch.utils.mobile_optimizer": "MobileOptimizerType optimize_for_mobile",
+        },
+    ),
+    *table(
+        "a part of PyTorch's own machinery, which tt does not have",
+        {
+            "torch": "set_vital:false vitals_enabled:false",
+            "torch.multiprocessing": "_get_thread_name _set_thread_name:none",
+            "torch.nested._internal.nested_tensor": "NestedTensor ViewNestedFromBuffer",
+            "torch.nested._internal.ops": "extract_kwargs",
+            "torch.nn.utils._per_sample_grad": "call_for_per_sample_grads",
+            "torch.numa.binding": "AffinityMode NumaOptions",
+            "torch.utils._sympy.functions": "FloorDiv Mod",
+            "torch.utils._sympy.numbers": "IntInfinity int_oo",
+            "torch.utils._sympy.value_ranges": "ValueRanges bound_sympy",
+            "torch.utils._triton": "has_triton:false has_triton_package:false has_triton_tma:false",
+            "torch.utils.data.dataloader": "_sharding_worker_init_fn",
         },
     ),
     *table(
@@ -61,6 +77,7 @@ ABSENT: Final = [
     *table(
         "tt has no legacy or C++ profiler",
         {
+            "torch.autograd": "_disable_profiler:none _profiler_enabled:false",
             "torch.autograd.profiler": "EventList FunctionEvent emit_itt",
             "torch.autograd.profiler_legacy": "profile",
             "torch.autograd.profiler_util": "EventList FunctionEvent FunctionEventAvg Kernel MemRecordsAcc",
@@ -75,9 +92,7 @@ ABSENT: Final = [
                 "make_functional make_functional_with_buffers make_fx"
             ),
             "functorch.compile": "aot_function aot_module make_boxed_func memory_efficient_fusion",
-            "functorch.dim": "Dim Tensor dims",
             "functorch.experimental": "functionalize",
-            "functorch.einops": "rearrange",
         },
     ),
 ]

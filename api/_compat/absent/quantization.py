@@ -22,6 +22,7 @@ _LAYERS: Final = "Conv1d Conv2d Conv3d Embedding FloatFunctional Linear QFunctio
 ABSENT: Final = table(
     "tt has no quantized layers",
     {
+        "torch": "quint2x4@tt._compat.absent_dtypes quint4x2@tt._compat.absent_dtypes",
         "torch.ao.nn.intrinsic": "ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU",
         "torch.ao.nn.qat": _LAYERS,
         "torch.ao.nn.quantized": _LAYERS,

@@ -118,7 +118,7 @@ def absent(path: str, name: str, reason: str) -> Any:
 
     if name.lstrip("_")[:1].isupper():
 
-        def __new__(cls: type, *args: object, **kwargs: object) -> Any:
+        def __new__(cls: type, *args: object, **kwargs: object) -> Any:  # noqa: N807
             raise UnsupportedError(f"{path}.{name}(): {reason}")
 
         # Annotations of libraries are evaluated: `RRef[Module]`.
@@ -206,7 +206,13 @@ def add_rows(module: ModuleType, path: str) -> None:
     for name, row in rows.items():
         if name not in own and name not in late:
             setattr(module, name, row.value())
-    for child in absent_names():
-        parent, _, name = child.rpartition(".")
-        if parent == path and name not in own and find_spec(f"{module.__name__}.{name}") is None:
+    children = [child for child in (*absent_names(), *ALIASES) if child.rpartition(".")[0] == path]
+    is_package = "__path__" in own
+    if children and not is_package:
+        own["__path__"] = []  # so that they can be imported
+    for child in children:
+        name = child.rpartition(".")[2]
+        if child in ALIASES or name in own:
+            continue
+        if not is_package or find_spec(f"{module.__name__}.{name}") is None:
             setattr(module, name, absent_module(child))

@@ -16,7 +16,8 @@ from tt.jit import (
 )
 
 __all__ = [
-    "Any", "Dict", "Final", "Future", "List", "Optional", "Tuple", "Union", "export", "ignore", "is_scripting", "unused",
+    "Any", "Dict", "Final", "Future", "List", "Optional", "Tuple", "Union", "export", "ignore", "is_scripting",
+    "unused",
 ]  # fmt: skip
 
 BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list

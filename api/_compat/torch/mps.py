@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tt._compat.no_device import names_of
 
-__all__ = ["device_count", "is_available"]
+_NAMES = names_of("torch.mps", "a GPU of Apple")
 
-globals().update(names_of("torch.mps", "a GPU of Apple"))
+__all__ = list(_NAMES)
+
+globals().update(_NAMES)

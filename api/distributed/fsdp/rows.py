@@ -38,6 +38,9 @@ _SAME_PLACES: Final = frozenset((
 ))  # fmt: skip
 """Operators that are not pointwise in the schema, and whose elements are each of the one in the same position."""
 
+_FOREACH_WHOLES: Final = frozenset(("_foreach_max", "_foreach_mm", "_foreach_powsum"))
+"""Operators on lists whose results depend on more than one element: a rank would give those of its own rows."""
+
 _MOVED: Final = frozenset((
     "H", "T", "adjoint", "broadcast_to", "cat", "chunk", "expand_as", "flatten", "item", "mH", "mT", "movedim",
     "narrow", "ravel", "reshape", "reshape_as", "split_with_sizes", "stack", "unflatten", "view_as",
@@ -155,6 +158,8 @@ def call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     # `clip_grad_norm_` calls it with all gradients; each norm must cover the rows of all ranks.
     if base == "_foreach_norm":
         return _foreach_norm(*args, **kwargs)
+    if base in _FOREACH_WHOLES:
+        raise _refusal(name)
     if base in DRAWN:
         return _drawn(name, func, args, kwargs, parts)
     if (

@@ -29,9 +29,10 @@ class _NormBase(Module):
     num_features: int
     weight: Parameter | None
     bias: Parameter | None
-    running_mean: tt.Tensor | None
-    running_var: tt.Tensor | None
-    num_batches_tracked: tt.Tensor | None
+    if TYPE_CHECKING:  # texts that only this module could resolve: `typing.get_type_hints` of libraries
+        running_mean: tt.Tensor | None
+        running_var: tt.Tensor | None
+        num_batches_tracked: tt.Tensor | None
     _ranks: ClassVar[tuple[int, ...]]
 
     def __init__(

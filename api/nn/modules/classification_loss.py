@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tt
 import tt.nn.functional as F
@@ -237,7 +237,8 @@ class LinearCrossEntropyLoss(Module):
     tensor(4., grad_fn=<ExpBackward0>)
     """
 
-    weight: tt.Tensor | None
+    if TYPE_CHECKING:  # texts that only this module could resolve: `typing.get_type_hints` of libraries
+        weight: tt.Tensor | None
 
     def __init__(
         self,

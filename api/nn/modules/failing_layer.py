@@ -64,7 +64,8 @@ def refused_argument(
     from tt.errors import ArgumentError, IndexValueError, TTError
     from tt.overrides import is_tensor_like
 
-    if isinstance(error, TTError) or not type(module).__module__.startswith("tt.nn."):
+    package = tt.nn.Module.__module__.partition(".")[0]  # which says torch where `import torch` gives tt
+    if isinstance(error, TTError) or not type(module).__module__.startswith(f"{package}.nn."):
         return None
     origin, stated = _origin(error)
     if stated or not origin.startswith("tt."):

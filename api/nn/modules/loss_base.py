@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import tt
 from tt.library import warn_user
 from tt.nn.modules.module import Module
@@ -34,7 +36,8 @@ class _Loss(Module):
 class _WeightedLoss(_Loss):
     """A loss with a weight, which is a buffer."""
 
-    weight: tt.Tensor | None
+    if TYPE_CHECKING:  # texts that only this module could resolve: `typing.get_type_hints` of libraries
+        weight: tt.Tensor | None
 
     def __init__(
         self,

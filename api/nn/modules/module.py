@@ -192,7 +192,9 @@ class Module(ModuleBase):
         check_name(self, "parameter", name, self._parameters)
         if param is not None:
             registration.check_parameter(name, param)
-        self._parameters[name] = after_hooks(registration._global_parameter_registration_hooks, self, name, param)
+        self._parameters[name] = after_hooks(
+            registration._global_parameter_registration_hooks, self, name, param
+        )
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a submodule.
@@ -239,7 +241,9 @@ class Module(ModuleBase):
             if name in self._parameters:
                 set_member(self, name, value)
             registration.drop_name(self, name, "_modules")
-            members["_modules"][name] = after_hooks(registration._global_module_registration_hooks, self, name, value)
+            members["_modules"][name] = after_hooks(
+                registration._global_module_registration_hooks, self, name, value
+            )
         elif params is not None and (name in params or name in self._modules or name in self._buffers):
             set_member(self, name, value)
         elif isinstance(value, Buffer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tt
 import tt.nn.functional as F
@@ -230,8 +230,9 @@ class BCEWithLogitsLoss(_Loss):
     tensor(0.6931)
     """
 
-    weight: tt.Tensor | None
-    pos_weight: tt.Tensor | None
+    if TYPE_CHECKING:  # texts that only this module could resolve: `typing.get_type_hints` of libraries
+        weight: tt.Tensor | None
+        pos_weight: tt.Tensor | None
 
     def __init__(
         self,

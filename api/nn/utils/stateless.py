@@ -172,3 +172,16 @@ def functional_call(
         "tt.nn.utils.stateless.functional_call is deprecated: use tt.func.functional_call", FutureWarning
     )
     return call_replaced(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+@contextmanager
+def _reparametrize_module(
+    module: tt.nn.Module,
+    parameters_and_buffers: dict[str, tt.Tensor],
+    tie_weights: bool = False,
+    strict: bool = False,
+    stack_weights: bool = False,
+) -> Iterator[None]:
+    """Let a module have other parameters and buffers inside a `with` block: the name that libraries import."""
+    with _replaced(module, parameters_and_buffers, tie_weights, strict):
+        yield

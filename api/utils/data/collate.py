@@ -17,7 +17,7 @@ __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_conv
 
 CollateMap = dict[Any, Callable[..., Any]]
 
-_WITHOUT_DTYPE: Final = re.compile("[SaUO]")
+np_str_obj_array_pattern: Final = re.compile("[SaUO]")
 """Kinds of NumPy dtypes, as `dtype.str` has them, that no tensor can hold."""
 
 _REFUSED: Final = "batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
@@ -76,7 +76,7 @@ def default_convert(data: object) -> Any:
     if isinstance(data, tt.Tensor):
         return data
     if isinstance(data, np.ndarray | np.generic):
-        if _WITHOUT_DTYPE.search(data.dtype.str) is not None:
+        if np_str_obj_array_pattern.search(data.dtype.str) is not None:
             return data
         return tt.as_tensor(data)
     if isinstance(data, Mapping):
@@ -180,7 +180,7 @@ def stays_whole(batch: Sequence[Any]) -> bool:
 def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
     """Stack arrays as a tensor."""
     elem = batch[0]
-    if _WITHOUT_DTYPE.search(elem.dtype.str) is not None:
+    if np_str_obj_array_pattern.search(elem.dtype.str) is not None:
         raise ArgumentError("default_collate", _REFUSED.format(elem.dtype))
     table = default_collate_fn_map if collate_fn_map is None else collate_fn_map
     alike = elem.dtype.isnative and all(

@@ -27,6 +27,10 @@ __all__ = ["DataLoader", "get_worker_info"]
 
 Element = TypeVar("Element", covariant=True)
 
+# For annotations of libraries.
+_worker_init_fn_t = Callable[[int], None]
+_collate_fn_t = Callable[[list[Any]], Any]
+
 _FIXED: Final = frozenset(
     {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
 )

@@ -121,6 +121,13 @@ def _scalar(value: Any) -> bool | int | float | complex:
     raise Mismatch("Number")
 
 
+def _listed_scalar(value: Any) -> bool | int | float | complex:
+    # A list of tensors without dimensions is one of tensors, whose overload may have been called less.
+    if isinstance(value, TensorBase):
+        raise Mismatch("Number")
+    return value if type(value) is float else _scalar(value)
+
+
 def _tensor(value: Any) -> Any:
     if isinstance(value, TensorBase):
         return value
@@ -268,6 +275,8 @@ def _element(type_: Type) -> Callable[[Any], Any]:
         return _choice(type_)
     if type_.items:
         return (_tuple if type_.base == "tuple" else _dict)(type_)
+    if type_.list and type_.base == "Scalar":
+        return _listed_scalar
     return _tensor_or_scalar if type_.or_scalar else _CONVERTERS[type_.base]
 
 

@@ -50,6 +50,7 @@ from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.keys import FUNCTION
 from tt.core.types.promotion import LAST_SHIFT, SCALAR_WORDS, WORD, join_bits, numbered, split_bits
+from tt.core.types.spelling import SPELLING
 from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
@@ -696,8 +697,7 @@ class DescribedOverload(OpOverload):  # noqa: D101 - the docstring is the proper
 
     @property
     def __module__(self) -> str:  # type: ignore[override]  # mypy takes it for an attribute
-        module: str = self.operator.module
-        return module
+        return SPELLING.spelled(self.operator.module)
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]  # mypy takes it for an attribute

@@ -19,6 +19,7 @@ from tt.core.dispatch.mutate.out import call_with_out
 from tt.core.dispatch.registry.registry import Operators, ops
 from tt.core.errors import ArgumentError, UnknownOpError
 from tt.core.tensor.base import TensorBase
+from tt.core.types.spelling import SPELLING
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.op_overload import OpOverload
@@ -113,7 +114,10 @@ class PacketOp(OpOverloadPacket):
         self._in_turn = sorted(op_overloads.values(), key=_fewest_tensors_last)
         for overload_name, overload in op_overloads.items():
             setattr(self, overload_name or "default", overload)
-        self.__module__ = next(iter(op_overloads.values())).operator.module
+
+    @property
+    def __module__(self) -> str:  # type: ignore[override]  # mypy takes it for an attribute
+        return SPELLING.spelled(next(iter(self.op_overloads.values())).operator.module)
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]  # mypy takes it for an attribute

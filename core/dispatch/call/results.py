@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from tt.core.dispatch.call.codes import ABSENT, LIST, MIXED, ONE, RAW
 from tt.core.errors import KernelContractError, describe
 from tt.core.tensor.base import TensorBase
+from tt.core.types.spelling import SPELLING
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.cached_call import BoundKernel, CachedCall
@@ -229,9 +230,13 @@ class _NamedResult(tuple[Any, ...]):
     __slots__ = ()
     _fields: tuple[str, ...] = ()
 
+    def __new__(cls, values: Iterable[Any], further: Mapping[str, Any] | None = None) -> Self:
+        """Make a result of its parts; pickles of PyTorch's also have fields without a position, `further`."""
+        return tuple.__new__(cls, values)
+
     def __repr__(self) -> str:
         inner = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
-        return f"tt.return_types.{type(self).__name__}(\n{inner})"
+        return f"{type(self).__module__}.{type(self).__name__}(\n{inner})"
 
     @classmethod
     def _make(cls, values: Any) -> Any:
@@ -239,6 +244,8 @@ class _NamedResult(tuple[Any, ...]):
 
     # The class is made when a call needs it, so pickle finds it by `return_type` and not in a module.
     def __reduce__(self) -> tuple[Any, ...]:
+        if SPELLING.package != "tt":  # as PyTorch reads them, whose classes are in `torch.return_types`
+            return type(self), (tuple(self), {})
         return _restore, (type(self).__name__, self._fields, tuple(self))
 
 
@@ -249,7 +256,11 @@ def _restore(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any
 @cache
 def return_type(name: str, fields: tuple[str, ...]) -> Any:
     """Return the class of results with these names; the same class for the same name and fields."""
-    members: dict[str, Any] = {"__slots__": (), "_fields": fields, "__module__": "tt.return_types"}
+    members: dict[str, Any] = {
+        "__slots__": (),
+        "_fields": fields,
+        "__module__": SPELLING.spelled("tt.return_types"),
+    }
     for index, field in enumerate(fields):
         members[field] = property(itemgetter(index))
     return type(name, (_NamedResult,), members)

@@ -234,7 +234,11 @@ def _unless_idle(cached: CachedCall, layer: Layer, context: ResolveContext) -> C
     one step, and the composite ten.  Views always meet the layer, which may have to know of them.
     """
     operator, composite = cached.operator, cached.function
-    if operator.definition.kind in ("view", "composite"):
+    kind, devices = operator.definition.kind, KEYS.names("device", cached.keys)
+    if kind == "view" or (
+        kind == "composite"
+        and not any(operator.registry.kernels_of(operator.name, device, ("strided",)) for device in devices)
+    ):
         return cached
     try:
         below = operator.overload(cached.form).cached_call_of(
@@ -242,13 +246,17 @@ def _unless_idle(cached: CachedCall, layer: Layer, context: ResolveContext) -> C
         )
     except NoKernelError:
         return cached  # the composite may still serve calls that the operator as such does not
-    if below.kind not in (KERNEL, MUTATE):
+    # Of an operator without kernels of its own, one over tensors: it gets them as they are, like the composite.
+    over_tensors = kind == "composite" and below.kind == COMPOSITE and below.backend is not ABSENT
+    if below.kind not in (KERNEL, MUTATE) and not over_tensors:
         return cached
     context.resolution.when_idle = layer.idle, below.resolution
     context.resolution.candidates[-1].reason += "; in threads where the layer is idle, the kernel below runs"
 
     def unless_idle(cached: CachedCall, args: tuple[Any, ...]) -> Any:
-        return cached.call_below(args) if layer.idle() else composite(*args)
+        if not layer.idle():
+            return composite(*args)
+        return below.run(args) if over_tensors else cached.call_below(args)
 
     return make_cached_call(context, LAYER, below=below, rule=unless_idle, clear=layer.bit)
 

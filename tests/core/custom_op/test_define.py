@@ -223,3 +223,20 @@ def test_the_advice_for_another_dtype_is_one_that_custom_op_takes() -> None:
     op.fake(lambda x: tt.empty_like(x, dtype=tt.float32))
     with pytest.raises(tt.errors.KernelContractError, match="try: result='float32'"):
         op(tt.empty(2, dtype=tt.int64, device="meta"))
+
+
+# --- which arguments have a gradient -----------------------------------------------------------------------------
+
+
+def test_arguments_without_a_gradient_are_constants() -> None:
+    def scaled(x: tt.Tensor, by: tt.Tensor) -> tt.Tensor:
+        return x * by
+
+    op = custom_op("test::scaled", scaled, grad="x")
+    op.backward(lambda g, by: {"x": g * by})
+    x, by = tt.tensor([1.0, 2.0], requires_grad=True), tt.tensor([3.0, 4.0], requires_grad=True)
+    found = tt.autograd.grad(op(x, by).sum(), (x, by), allow_unused=True)
+    assert (found[0].tolist(), found[1]) == ([3, 4], None)
+    assert library.opcheck(op, (x.detach().double(), by.detach().double())).ok
+    with pytest.raises(ArgumentError, match="grad names 'factor', which is no tensor argument"):
+        custom_op("test::scaled", scaled, grad=("x", "factor"))

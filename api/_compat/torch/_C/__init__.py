@@ -23,14 +23,17 @@ from tt.overrides import disabled_tt_dispatch_impl as _disabled_torch_dispatch_i
 from tt.overrides import disabled_tt_function_impl as _disabled_torch_function_impl
 
 __all__ = [
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Future", "Generator", "Size", "device",
-    "dtype", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "layout", "memory_format",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Future", "Generator",
+    "Size", "device", "dtype", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "layout",
+    "memory_format",
 ]  # fmt: skip
 
 TensorBase: Final = Tensor
 """The class that PyTorch's `Tensor` is a subclass of; tt's is one class."""
 _TensorBase: Final = Tensor
 _TensorMeta: Final = type(Tensor)
+_VariableFunctionsClass: Final = tt
+"""What has the operators as its attributes; pickles take them of it."""
 _LegacyVariableBase: Final = Variable
 _ParameterMeta: Final = type(Parameter)
 

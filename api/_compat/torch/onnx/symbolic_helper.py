@@ -1,4 +1,4 @@
-"""torch.onnx.symbolic_helper: decorators of functions that write operators as ONNX; they run when something is exported."""
+"""torch.onnx.symbolic_helper: decorators of functions that write operators as ONNX."""
 
 from __future__ import annotations
 

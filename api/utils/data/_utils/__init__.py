@@ -3,5 +3,8 @@
 from __future__ import annotations
 
 from tt.utils.data._utils import collate, pin_memory, worker
+from tt.utils.data._utils.worker import MP_STATUS_CHECK_INTERVAL as MP_STATUS_CHECK_INTERVAL
 
 __all__ = ["collate", "pin_memory", "worker"]
+
+HAS_NUMPY = True

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from tt.utils.data.collate import collate, default_collate, default_collate_fn_map, default_convert
+from tt.utils.data.collate import np_str_obj_array_pattern as np_str_obj_array_pattern
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]

@@ -99,6 +99,9 @@ NOT_IN_TORCH |= {"_vector_norm"}  # compared as linalg_vector_norm
 NOT_IN_TORCH |= {"as_strided_scatter"}
 # torch's backward pass fails on a list in which a tensor has no dimensions.
 NOT_IN_TORCH |= {"_foreach_addcdiv.Scalar", "_foreach_mul.Tensor"}
+# torch has no formulas for these.
+NOT_IN_TORCH |= {f"_foreach_{name}.Tensor" for name in ("addcmul", "addcmul_", "addcdiv", "addcdiv_")}
+NOT_IN_TORCH |= {"_foreach_powsum.Scalar"}
 # torch does not differentiate these.
 NOT_IN_TORCH |= {"_standard_gamma_grad", "_dirichlet_grad", "_ctc_loss_backward", "_ctc_alpha_backward"}
 # torch takes Bessel functions for constants.

@@ -190,6 +190,8 @@ static PyObject *call_lerp(PyObject *module, PyObject *const *args, Py_ssize_t c
     return result;
 }
 
+#include "pointwise_lists.inc"
+
 /* --- the module --------------------------------------------------------------------------------------------- */
 
 #define ONE(NAME) TT_OP_METHOD(NAME, "self")
@@ -212,6 +214,7 @@ static PyMethodDef methods[] = {
     TT_OP_METHOD(clamp, "self, min, max"), TT_OP_METHOD(clamp_integers, "self, min, max"),
     TT_OP_METHOD(nan_to_num, "self, nan, posinf, neginf"), TT_OP_METHOD(logit, "self, eps"), TT_OP_METHOD(addcmul, "self, tensor1, tensor2, value"),
     TT_OP_METHOD(addcdiv, "self, tensor1, tensor2, value"), TT_OP_METHOD(lerp, "self, end, weight"),
+    TT_METHOD_AS("each", call_each, "each(function, inputs, number, outputs): over lists of arrays"),
     {NULL, NULL, 0, NULL},
 };
 

@@ -91,7 +91,7 @@ static void lse_merge(char *acc, const char *other, int64_t count)
 
 /* --- calls ------------------------------------------------------------------------------------------------------- */
 
-typedef enum { NONEMPTY = 1, FACT_COUNT = 2, OUT_I64 = 4 } reduction_flags;
+typedef enum { NONEMPTY = 1, FACT_COUNT = 2, OUT_I64 = 4, FACT_ZERO = 8 } reduction_flags;
 
 typedef struct {
     const char *name;
@@ -143,7 +143,7 @@ static PyObject *call_reduction(const reduction *op, PyObject *const *args, Py_s
     const reducer *how = reduction_for(op, x);
     if (!how || rows_axes(dim, PyArray_NDIM(x), marked) < 0) goto done;
     if (op->flags & NONEMPTY && reduction_refuse_empty(x, marked, dim == Py_None)) goto done;
-    double fact = op->flags & FACT_COUNT ? (double)reduction_size(x, marked) : 1;
+    double fact = op->flags & FACT_COUNT ? (double)reduction_size(x, marked) : op->flags & FACT_ZERO ? 0 : 1;
     out = reduce_result(x, marked, keepdim, op->flags & OUT_I64 ? NPY_INT64 : PyArray_TYPE(x));
     if (out && reduce_into(how, x, marked, fact, out, NULL) < 0) Py_CLEAR(out);
 done:
@@ -164,6 +164,7 @@ REDUCTION(count_nonzero, &count_f32, &count_f64, &count_i64, OUT_I64)
 REDUCTION(logsumexp, &lse_f32, &lse_f64, NULL, 0)
 REDUCTION(norm1, &norm1_f32, &norm1_f64, NULL, 0)
 REDUCTION(norm2, &norm2_f32, &norm2_f64, NULL, 0)
+REDUCTION(squares, &norm2_f32, &norm2_f64, NULL, FACT_ZERO)
 REDUCTION(norm_largest, &max_size_f32, &max_size_f64, NULL, NONEMPTY)
 REDUCTION(norm_smallest, &min_size_f32, &min_size_f64, NULL, NONEMPTY)
 
@@ -263,6 +264,36 @@ PLACE_OF(min_dim, 1, &min_place_f32, &min_place_f64, &min_place_i64)
 PLACE_OF(argmax, 0, &argmax_place_f32, &argmax_place_f64, &argmax_place_i64)
 PLACE_OF(argmin, 0, &argmin_place_f32, &argmin_place_f64, &argmin_place_i64)
 
+/* each(function, arrays): the result of each array; or False where one has no elements or another dtype, and nothing is done. */
+static PyObject *call_each(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    static const reduction *const listed[] = {&norm1_op, &norm2_op, &squares_op, &norm_largest_op, &norm_smallest_op, &amax_op};
+    ROWS_EXPECT("each", 2, 2);
+    (void)module;
+    const reduction *op = NULL;
+    for (size_t i = 0; i < sizeof listed / sizeof *listed && op == NULL; i++)
+        if (PyUnicode_CompareWithASCIIString(args[0], listed[i]->name) == 0) op = listed[i];
+    if (op == NULL || !PyList_Check(args[1])) {
+        PyErr_Format(PyExc_ValueError, "each() has no function %R of a list", args[0]);
+        return NULL;
+    }
+    Py_ssize_t count = PyList_GET_SIZE(args[1]);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PyList_GET_ITEM(args[1], i);
+        if (!PyArray_Check(item)) return Py_NewRef(Py_False);
+        tt_dtype type = tt_dtype_of((PyArrayObject *)item);
+        if (type != TT_F16 && type != TT_BF16 && type != TT_F32 && type != TT_F64) return Py_NewRef(Py_False);
+        if (op->flags & NONEMPTY && PyArray_SIZE((PyArrayObject *)item) == 0) return Py_NewRef(Py_False);
+    }
+    PyObject *results = PyList_New(count);
+    for (Py_ssize_t i = 0; results != NULL && i < count; i++) {
+        PyObject *item = PyList_GET_ITEM(args[1], i), *result = call_reduction(op, &item, 1);
+        if (result == NULL) Py_CLEAR(results);
+        else PyList_SET_ITEM(results, i, result);
+    }
+    return results;
+}
+
 #define LISTED(NAME, ARGUMENTS) TT_METHOD_AS(#NAME, call_##NAME, #NAME "(" ARGUMENTS ")")
 static PyMethodDef methods[] = {
     LISTED(sum, "self, dim=None, keepdim=False"),
@@ -276,6 +307,8 @@ static PyMethodDef methods[] = {
     LISTED(logsumexp, "self, dim=None, keepdim=False"),
     LISTED(norm1, "self, dim=None, keepdim=False"),
     LISTED(norm2, "self, dim=None, keepdim=False"),
+    LISTED(squares, "self, dim=None, keepdim=False"),
+    LISTED(each, "function, arrays"),
     LISTED(norm_largest, "self, dim=None, keepdim=False"),
     LISTED(norm_smallest, "self, dim=None, keepdim=False"),
     LISTED(var, "self, dim, correction, keepdim"),

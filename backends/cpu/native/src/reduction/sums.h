@@ -32,8 +32,9 @@ TT_INLINE void sums_join(sums_exact *a, const sums_exact *b)
 #define SAME(a, fact) (a)
 #define DIVIDED(a, fact) ((a) / (fact))
 #define DIVIDED_EXACT(a, fact) (((a).sum + (a).lost) / (fact))
-#define ROOT(a, fact) sqrt(a)
-#define ROOT_EXACT(a, fact) sqrt((a).sum + (a).lost)
+/* The norm, or with the factor 0 what it is the root of. */
+#define ROOT(a, fact) ((fact) != 0 ? sqrt(a) : (a))
+#define ROOT_EXACT(a, fact) ((fact) != 0 ? sqrt((a).sum + (a).lost) : (a).sum + (a).lost)
 #define STEP_SUM(a, x) (a) += (x)
 #define STEP_KNOWN(a, x) (a) += (x) == (x) ? (x) : 0
 #define STEP_SIZE(a, x) (a) += (x) < 0 ? -(x) : (x)
