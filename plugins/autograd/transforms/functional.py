@@ -31,7 +31,7 @@ from tt.plugins.autograd.transforms.levels import (
     unwrap,
 )
 from tt.plugins.autograd.transforms.randomness import Randomness, check_randomness
-from tt.plugins.autograd.transforms.trees import spread_like
+from tt.plugins.autograd.transforms.trees import maps_itself, spread_like
 from tt.plugins.autograd.transforms.unwrap import Variable, pull, variable, without_history
 
 __all__ = [
@@ -114,23 +114,22 @@ def mapped_over(
 
     @wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        values, shape = tree_flatten(args)
+        values, shape = tree_flatten(args, maps_itself)
         dims = spread_like(in_dims, args, "in_dims")
         # Keyword arguments are mapped over their first dim, as PyTorch does.
-        names, named_shape = tree_flatten(kwargs)
-        values, dims = [*values, *names], [*dims, *(0 if isinstance(v, TensorBase) else None for v in names)]
+        names, named_shape = tree_flatten(kwargs, maps_itself)
+        mapped_names = (0 if isinstance(v, TensorBase) or maps_itself(v) else None for v in names)
+        values, dims = [*values, *names], [*dims, *mapped_names]
         size = _size(values, dims)
 
         def run(values: list[Any], size: int) -> tuple[list[Any], list[Any], Any]:
             with running(size, randomness, implicit) as level, Randomness(level, randomness):
-                wrapped = [
-                    v if d is None else batched(v, d, level) for v, d in zip(values, dims, strict=True)
-                ]
+                wrapped = [v if d is None else _enter(v, d, level) for v, d in zip(values, dims, strict=True)]
                 count = len(values) - len(names)
                 result = func(
                     *tree_unflatten(wrapped[:count], shape), **tree_unflatten(wrapped[count:], named_shape)
                 )
-                results, result_shape = tree_flatten(result)
+                results, result_shape = tree_flatten(result, maps_itself)
                 positions = spread_like(out_dims, result, "out_dims")
                 out = [leave(r, d, level) for r, d in zip(results, positions, strict=True)]
             mark(out)
@@ -147,7 +146,7 @@ def mapped_over(
                 set_default_states(start)
             length = min(chunk_size, size - begin)
             chunk = [
-                v if d is None else ops.narrow(v, d, begin, length) for v, d in zip(values, dims, strict=True)
+                v if d is None else _part(v, d, begin, length) for v, d in zip(values, dims, strict=True)
             ]
             out, positions, result_shape = run(chunk, length)
             parts.append(out)
@@ -166,13 +165,14 @@ def _size(values: Sequence[Any], dims: Sequence[Any]) -> int:
     for value, dim in zip(values, dims, strict=True):
         if dim is None:
             continue
-        if not isinstance(value, TensorBase):
+        if not isinstance(value, TensorBase) and not maps_itself(value):
             raise errors.ValueRangeError(
                 f"vmap: in_dims has {dim!r} for an argument that is not a tensor but {errors.describe(value)}; try None"
             )
-        if not isinstance(dim, int) or not -value.ndim <= dim < value.ndim:
-            raise errors.ValueRangeError(f"vmap: in_dims has {dim!r} for a tensor of {value.ndim} dimensions")
-        sizes.append(int(value.shape[dim]))
+        shape = _shape(value)
+        if not isinstance(dim, int) or not -len(shape) <= dim < len(shape):
+            raise errors.ValueRangeError(f"vmap: in_dims has {dim!r} for a tensor of {len(shape)} dimensions")
+        sizes.append(int(shape[dim]))
     if not sizes:
         raise errors.ValueRangeError("vmap: at least one argument must be mapped over; all in_dims are None")
     if len(set(sizes)) > 1:
@@ -182,8 +182,34 @@ def _size(values: Sequence[Any], dims: Sequence[Any]) -> int:
     return sizes[0]
 
 
+def _shape(value: Any) -> Sequence[int]:
+    """Return the sizes of the dims that can be mapped over: of a TensorDict, its batch size."""
+    shape: Sequence[int] = (
+        value.batch_size if maps_itself(value) and hasattr(value, "batch_size") else value.shape
+    )
+    return shape
+
+
+def _enter(value: Any, dim: int, level: Level) -> Any:
+    """Return an argument with its dim hidden at a level."""
+    if maps_itself(value):
+        return value._add_batch_dim(in_dim=dim % len(_shape(value)), vmap_level=level.depth + 1)
+    return batched(value, dim, level)
+
+
+def _part(value: Any, dim: int, begin: int, length: int) -> Any:
+    """Return some of the examples of an argument."""
+    if maps_itself(value):
+        return value[(slice(None),) * (dim % len(_shape(value))) + (slice(begin, begin + length),)]
+    return ops.narrow(value, dim, begin, length)
+
+
 def leave(result: Any, dim: Any, level: Level) -> Any:
     """Return a result of a level with its hidden dim in the open."""
+    if maps_itself(result):
+        if dim is None:
+            return result
+        return result._remove_batch_dim(vmap_level=level.depth + 1, batch_size=level.size, out_dim=dim)
     if not isinstance(result, TensorBase):
         if dim is None:
             return result

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.library import children_of, errors
+from tt.core.library import TensorBase, children_of, errors
 
-__all__ = ["spread_like"]
+__all__ = ["maps_itself", "spread_like"]
 
 
 def spread_like(value: Any, tree: Any, name: str) -> list[Any]:
@@ -17,7 +17,8 @@ def spread_like(value: Any, tree: Any, name: str) -> list[Any]:
     ValueError
         When the containers do not match.
     """
-    node, value_node = children_of(tree), children_of(value)
+    node = None if maps_itself(tree) else children_of(tree)
+    value_node = children_of(value)
     if node is None:
         if value_node is None:
             return [value]
@@ -38,6 +39,15 @@ def spread_like(value: Any, tree: Any, name: str) -> list[Any]:
         if len(values) != len(items) or isinstance(tree, dict) or isinstance(value, dict):
             raise _mismatch(name, value)
     return [leaf for each, item in zip(values, items, strict=True) for leaf in spread_like(each, item, name)]
+
+
+def maps_itself(value: object) -> bool:
+    """Return whether an object is no tensor and hides the dim that `vmap` maps over itself, as a TensorDict does.
+
+    Its class has `_add_batch_dim(*, in_dim, vmap_level)`, and `_remove_batch_dim(vmap_level, batch_size, out_dim)`
+    shows the dim again; levels are counted from 1, the outermost.
+    """
+    return not isinstance(value, TensorBase) and hasattr(type(value), "_add_batch_dim")
 
 
 def _mismatch(name: str, value: object) -> Exception:
