@@ -1,6 +1,6 @@
 """The grammar of signatures: from text to `Signature`, with the column of every mistake.
 
-It is PyTorch's function schema less its C++ types::
+It is PyTorch's function schema less its C++ types (which are read, too, where any spelling is taken)::
 
     signature := [namespace ::] name [. overload] ( arguments ) -> returns
     arguments := [argument {, argument}] [, * , argument {, argument}]
@@ -34,6 +34,7 @@ LONGEST: Final = 64
 # As PyTorch's schemas name alias sets; "*" is the set of all values.
 SET = re.compile(r"\*|[a-z][0-9]*")
 
+NOTHING = re.compile(r"None(?:Type)?\s*$")
 NUMBER = re.compile(r"[+-]?(?:inf\b|nan\b|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)")
 INTEGER = re.compile(r"[+-]?\d+")
 DIGITS: Final = 300
@@ -52,9 +53,22 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
 
 _PYTORCH_NAMES: Final = {
     "SymInt": "int", "ScalarType": "dtype", "Layout": "layout", "Device": "device", "number": "Scalar",
-    "MemoryFormat": "memory_format", "complex": "Scalar", "string": "str", "double": "float",
+    "MemoryFormat": "memory_format", "complex": "Scalar", "string": "str", "double": "float", "SymBool": "bool",
+    "SymFloat": "float", "Dict": "dict", "Any": "any",
 }  # fmt: skip
 """Types of PyTorch's C++ side -> their names here."""
+_PYTORCH_DEFAULTS: Final[dict[str, dict[Any, Any]]] = {
+    "dtype": {
+        "byte": "uint8", "char": "int8", "short": "int16", "int": "int32", "long": "int64", "half": "float16",
+        "float": "float32", "double": "float64", "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128",
+        0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64",
+        8: "complex32", 9: "complex64", 10: "complex128", 11: "bool", 15: "bfloat16",
+    },
+    "memory_format": {0: "contiguous_format", 1: "preserve_format", 2: "channels_last", 3: "channels_last_3d"},
+    "layout": {0: "strided", 1: "sparse_coo", 2: "sparse_csr"},
+    "int": {"Mean": 1},
+}  # fmt: skip
+"""Defaults as PyTorch's schemas write them, by words of its C++ side or as it prints them, by numbers."""
 
 
 class Quoted(str):
@@ -69,7 +83,7 @@ def parse(text: str, *, any_spelling: bool = False) -> Signature:
     text : str
         The signature.
     any_spelling : bool
-        Take other spellings, too: `float x=2`, other spaces, PyTorch's names of types.
+        Take other spellings, too: `float x=2`, other spaces, PyTorch's types, defaults and results (`-> None`).
 
     Raises
     ------
@@ -121,7 +135,11 @@ class SignatureReader(Reader):
         self.expect("(", "before the arguments")
         arguments, columns = self.arguments()
         self.expect("->", "before the returns")
-        returns = self.returns({s for a in arguments if a.alias for s in a.alias.sets})
+        known = {s for a in arguments if a.alias for s in a.alias.sets}
+        if self.any_spelling and self.match(NOTHING):
+            returns: list[Return] = []
+        else:
+            returns = self.returns(known)
         self.skip()
         if self.at < len(self.text):
             raise Stop(self.at, f"expected the end, found {self.found()}")
@@ -180,7 +198,8 @@ class SignatureReader(Reader):
     def type(self, depth: int = 0) -> tuple[Type, Alias | None]:
         self.skip()
         column = self.at
-        base = self.name("a type")
+        # PyTorch writes a tuple without a name.
+        base = "tuple" if self.any_spelling and self.peek("(") else self.name("a type")
         if self.any_spelling:
             base = _PYTORCH_NAMES.get(base, base)
         if base not in BASES:
@@ -210,6 +229,9 @@ class SignatureReader(Reader):
         if size and int(size[0]) < 1:
             raise Stop(size.start(), f"the size of a list must be at least 1, not {size[0]}")
         self.expect("]", "after the size of a list")
+        if self.any_spelling and alias is None and base == "Tensor" and self.peek("("):
+            self.alias_at = self.at
+            alias = self.alias()  # TorchScript writes it behind the brackets
         optional = self.take("?")
         count = int(size[0]) if size else None
         return Type(base, optional, True, count, question, or_scalar, choices, items), alias
@@ -275,7 +297,7 @@ class SignatureReader(Reader):
 
     def returns(self, known: set[str]) -> list[Return]:
         if not self.take("("):
-            return [self.single(known, named=False)]
+            return [self.single(known, named=self.any_spelling)]
         results: list[Return] = []
         while not self.take(")"):
             if results:
@@ -291,7 +313,9 @@ class SignatureReader(Reader):
         type_, alias = self.type()
         if alias:
             # "*" stands for any value, and needs no argument.
-            for unknown in [s for s in alias.sets if s != "*" and s not in known]:
+            # PyTorch also gives a result a set of its own: it may be new, `Tensor(b|a)`.
+            new = self.any_spelling and not alias.write and bool({*alias.sets} & known)
+            for unknown in [s for s in alias.sets if s != "*" and s not in known and not new]:
                 self.note(self.alias_at, f"no argument is in the alias set {unknown!r} of the return")
         name = self.match(NAME) if named else None
         return Return(name[0] if name else None, type_, alias)
@@ -382,6 +406,9 @@ class SignatureReader(Reader):
     def element(self, value: Any, type_: Type, column: int) -> Any:
         """Return a default, or an element of one that is a list, as the Python value of a type."""
         base = type_.base
+        # Quoted texts are no words, and True is no number.
+        if self.any_spelling and type(value) in (str, int):
+            value = _PYTORCH_DEFAULTS.get(base, {}).get(value, value)
         if base in ("tuple", "dict"):
             return self.container(value, type_, column)
         if isinstance(value, Quoted):
