@@ -35,6 +35,7 @@ import inspect
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
+from tt.core.by_name import object_named
 from tt.core.dispatch.call import codes, guard
 from tt.core.dispatch.call.cached_call import EMPTY
 from tt.core.dispatch.call.codes import ABSENT, FALL_THROUGH
@@ -710,14 +711,60 @@ class DescribedOverload(OpOverload):  # noqa: D101 - the docstring is the proper
         return signature
 
     @property
+    def default(self) -> Any:
+        """The overload of an operator that has only this one: itself, as PyTorch's programs write it."""
+        if len(REGISTRY.overloads(self.operator.name.partition(".")[0])) > 1:
+            raise AttributeError(f"{self!r} is an overload, and has no others", name="default", obj=self)
+        return self
+
+    def overloads(self) -> list[str]:
+        """Return the names of the overloads of an operator that has only this one."""
+        return [self._overloadname]
+
+    @property
+    def _schema(self) -> Any:
+        """The schema as PyTorch's programs read it: arguments, returns, the text."""
+        return object_named("tt._compat.aten.function_schema:schema_of")(self)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace: "acme", or that of PyTorch's operator."""
+        return str(self._schema.name.partition("::")[0])
+
+    @property
+    def _opname(self) -> str:
+        return str(self._schema.name.partition("::")[2])
+
+    @property
+    def _overloadname(self) -> str:
+        return self._schema.overload_name or "default"
+
+    @property
+    def tags(self) -> list[Any]:
+        """The tags of the operator in the schema."""
+        return list(self.operator.definition.tags)
+
+    @property
     def overloadpacket(self) -> Any:
-        """The public callable: the packet of an overload, else the operator itself."""
+        """The public callable: the packet of an overload, else the operator itself; in `torch` PyTorch's packet."""
+        if SPELLING.package != "tt":
+            packet = object_named("tt._compat.aten.namespace:packet_of")(self)
+            if packet is not None:
+                return packet
         namespace, _, name = self.operator.name.partition(".")[0].rpartition("::")
         namespace_ops = getattr(ops, namespace) if namespace else ops
         return getattr(namespace_ops, f"{name}_" if self.form == "inplace" else name)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+    def __str__(self) -> str:
+        # Programs of PyTorch look for operators by these texts.
+        return (
+            repr(self)
+            if SPELLING.package == "tt"
+            else f"{self.namespace}.{self._opname}.{self._overloadname}"
+        )
 
     def __reduce__(self) -> tuple[Any, tuple[str, str]]:
         return _reload, (self.operator.name, self.form)

@@ -123,6 +123,10 @@ class PacketOp(OpOverloadPacket):
     def __doc__(self) -> str | None:  # type: ignore[override]  # mypy takes it for an attribute
         return "\n\n".join(str(overload.__doc__) for overload in self.op_overloads.values())
 
+    def overloads(self) -> list[str]:
+        """Return the names of the overloads."""
+        return [name or "default" for name in self.op_overloads]
+
     @property
     def form(self) -> str:
         """The form of the overloads: functional or inplace."""
@@ -234,8 +238,9 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
     if overloads:
         members = {o.removeprefix(qualified.removesuffix("_")).lstrip("_").lstrip("."): registry.overload(o, form)
                    for o in overloads}  # fmt: skip
-        # A single overload needs no choice, so the name is the overload itself.
-        if len(members) == 1:
+        # A single overload needs no choice, so the name is the overload itself.  Where others may add overloads, a
+        # named one is found by its name.
+        if len(members) == 1 and (not namespace or "" in members):
             return next(iter(members.values()))
         # One object for `tt.max`, `tt.Tensor.max` and all aliases: `__tt_function__` compares functions.
         return registry.packets.setdefault(

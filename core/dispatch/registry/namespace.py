@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core import plugins, start
+from tt.core.by_name import object_named
 
 if TYPE_CHECKING:
     from tt.core.dispatch.registry.registry import Registry
 
 __all__ = ["Operators"]
+
+_ATEN: Final = "tt._compat.aten.namespace:AtenOperators"
+"""PyTorch's names of operators, which lie above the core."""
 
 
 class Operators:
@@ -36,7 +40,10 @@ class Operators:
         from tt.core.dispatch.call.packet import lookup  # see Note [Operators are made late]
 
         start()
-        operator = lookup(self._registry, self._namespace, name)
+        if name == "aten" and not self._namespace:
+            operator = object_named(_ATEN)(self._registry, name)
+        else:
+            operator = lookup(self._registry, self._namespace, name)
         # As an attribute of the instance, so that the next look-up does not come here.
         setattr(self, name, operator)
         return operator
