@@ -24,7 +24,7 @@ __all__ = attach(
     {
         "tt.core.library": (
             "ALL_DTYPES Backend Carried CompositeTable custom_op CustomOp define DETERMINISM DeviceInterface "
-            "DeviceProperties errors from_numpy_dtype get_all_sharing_strategies get_kernel "
+            "DeviceProperties errors from_numpy_dtype get_all_sharing_strategies get_ctx get_kernel "
             "get_sharing_strategy handle_of hookimpl impl impl_abstract infer_schema KernelTable Layer "
             "LazyKernelTable Library Manifest mask_kernels OpDefinition ops overridable PluginRegistry "
             "QUANTIZED reduce_shared register_autocast register_autograd register_fake register_kernel "

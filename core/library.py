@@ -14,6 +14,7 @@ __all__ = attach(
         "tt.core.custom_op.custom_op": "CustomOp",
         "tt.core.custom_op.define": "custom_op",
         "tt.core.custom_op.infer_schema": "infer_schema",
+        "tt.core.custom_op.registrations": "get_ctx",
         "tt.core.custom_op.kernel_snapshot": "get_kernel",
         "tt.core.custom_op.library": (
             "Library define impl impl_abstract register_autocast register_autograd register_fake "

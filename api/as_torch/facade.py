@@ -31,6 +31,7 @@ import tt
 from tt._compat.absent.rows import absent_names, absent_spec, add_rows
 from tt._compat.aliases import ALIASES
 from tt._compat.homes import HIDDEN, PACKAGES
+from tt._compat.torch.foreign_libraries import explain_failed_imports
 from tt._compat.torch.torch_version import __version__
 from tt.as_torch import pickling
 from tt.as_torch.spelling import spell, spell_all
@@ -232,6 +233,7 @@ def take_place() -> None:
         for name, module in list(sys.modules.items()):
             if name.startswith("tt.") and _path_of(name) != NAME:  # the facade has its own
                 add_rows(module, _path_of(name))
+    explain_failed_imports()
     SPELLING.package = NAME
     spell_all()
     pickling.install()

@@ -22,7 +22,7 @@ from tt.core.errors import ArgumentError, UnknownOpError
 from tt.core.schema.model import OpDefinition
 from tt.core.types.dtype import dtype as Dtype
 
-__all__ = ["CustomOp", "make_op", "replace_op"]
+__all__ = ["CustomOp", "make_op", "replace_op", "when_defined"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Rule = TypeVar("Rule", bound="str | Callable[..., Any]")
@@ -59,6 +59,8 @@ class CustomOp(DescribedOverload):
     _added: list[tuple[Any, RegistrationHandle]]
     _setup_context: Callable[..., None] | None
     _backward: tuple[Callable[..., Any], RegistrationHandle] | None
+    _tensor_kernels: Any = None
+    _over_tensors = False
 
     def _begin(self, definition: RegistrationHandle) -> None:
         self._added = [(None, definition)]
@@ -405,8 +407,16 @@ class CustomOp(DescribedOverload):
     ) -> Any:
         """Add a kernel, as PyTorch's `register_kernel`; for None, an implementation for all devices.
 
-        As with `kernel`, the function gets native arrays; for None it gets tensors.
+        As with `kernel`, the function gets native arrays; for None, and where `torch.library` made the operator, it
+        gets tensors.
         """
+        if self._over_tensors:
+            devices = (
+                (device_types,) if device_types is None or isinstance(device_types, str) else device_types
+            )
+            return self._adder(
+                lambda f: parts.together([parts.add_tensor_kernel(self.operator, d, f) for d in devices]), fn
+            )
         return self.composite(fn) if device_types is None else self.kernel(device_types, fn)
 
     @overload
@@ -438,6 +448,18 @@ class CustomOp(DescribedOverload):
     def register_tt_dispatch(self, tt_dispatch_class: Any, fn: Callable[..., Any] | None = None, /) -> Any:
         """Add what answers the operator for a class or mode, as `tt.library.register_tt_dispatch`."""
         return self._adder(lambda f: parts.add_tt_dispatch(self.operator, tt_dispatch_class, f), fn)
+
+    @overload
+    def register_torch_dispatch(
+        self, torch_dispatch_class: Any, fn: None = None, /
+    ) -> Callable[[Function], Function]: ...
+    @overload
+    def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Function, /) -> Function: ...
+    def register_torch_dispatch(
+        self, torch_dispatch_class: Any, fn: Callable[..., Any] | None = None, /
+    ) -> Any:
+        """Add what answers the operator for a class or mode: PyTorch's name of `register_tt_dispatch`."""
+        return self.register_tt_dispatch(torch_dispatch_class, fn)
 
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None
@@ -486,4 +508,41 @@ def make_op(definition: OpDefinition) -> CustomOp:
     adopted: Any = operator.adopt(_DescribedCustomOp)
     adopted._begin(handle)
     op: CustomOp = adopted
+    for add in _awaited.get(definition.name, ()):
+        add(operator)
     return op
+
+
+_awaited: dict[str, list[Callable[[Operator], None]]] = {}
+"""What was registered for operators that are not defined yet."""
+
+
+def when_defined(name: str, add: Callable[[Operator], RegistrationHandle], what: str) -> RegistrationHandle:
+    """Register a part of an operator as soon as it is defined, which may be never.
+
+    Parameters
+    ----------
+    name : str
+        The operator: "acme::twice".
+    add : callable
+        Registers the part.
+    what : str
+        What is registered, for the handle.
+    """
+    handles: list[RegistrationHandle] = []
+
+    def begin(operator: Operator) -> None:
+        handles.append(add(operator))
+
+    _awaited.setdefault(name, []).append(begin)
+
+    def remove() -> None:
+        waiting = _awaited.get(name, [])
+        if begin in waiting:
+            waiting.remove(begin)
+        if not waiting:
+            _awaited.pop(name, None)
+        while handles:
+            handles.pop().remove()
+
+    return REGISTRY.scopes.note(RegistrationHandle(remove, f"{what} of {name}, once it is defined"))

@@ -18,13 +18,9 @@ from weakref import WeakValueDictionary
 from tt.core import plugins
 from tt.core.custom_op.custom_op import CustomOp, make_op, replace_op
 from tt.core.custom_op.infer_schema import infer_signature
-from tt.core.custom_op.registrations import WITHOUT_GRADIENT, check_parameters
-from tt.core.custom_op.results import tensors_in
-from tt.core.dispatch.call.operator import Operator
+from tt.core.custom_op.registrations import WITHOUT_GRADIENT, add_tensor_kernel, check_parameters
 from tt.core.dispatch.registry.registry import REGISTRY
-from tt.core.dispatch.resolve.no_kernel_errors import missing_fake
-from tt.core.errors import ArgumentError, NoKernelError, did_you_mean
-from tt.core.layers.fake import is_fake
+from tt.core.errors import ArgumentError, did_you_mean
 from tt.core.schema.fields import FIELDS
 from tt.core.schema.model import TAGS, OpDefinition, Signature
 
@@ -185,9 +181,11 @@ def custom_op(
         _forget(definition.name)
         op = _MADE[name] = make_op(definition)
         if not only_declares(function):
-            op.composite(
-                function if device_types is None else _only_on(op.operator, function, _words(device_types))
-            )
+            if device_types is None:
+                op.composite(function)
+            else:
+                for device in _words(device_types):
+                    op._keep(function, add_tensor_kernel(op.operator, device, function))
         return op
 
     return define if fn is None else define(fn)
@@ -325,27 +323,3 @@ def definition_of(
     return OpDefinition(
         signature, kind, promote=promoted, result=rules, grad=differentiated, tags=tuple(tags), doc=doc
     )
-
-
-def _only_on(
-    operator: Operator, function: Callable[..., Any], devices: tuple[str, ...]
-) -> Callable[..., Any]:
-    """Return a composite that serves some device types only."""
-    name = operator.name
-
-    def composite(*args: Any, **kwargs: Any) -> Any:
-        for value in tensors_in((*args, *kwargs.values())):
-            if value.is_meta or is_fake(value):  # the body may look at values, or call another library
-                raise missing_fake(operator, args)
-            if value.device.type not in devices:
-                raise NoKernelError(
-                    name,
-                    f"{name} has no kernel for {value.device.type}",
-                    exist=", ".join(devices),
-                    hint=f"@op.kernel({value.device.type!r})",
-                )
-        return function(*args, **kwargs)
-
-    # The registration looks at the parameters of the function, and not of this wrapper.
-    vars(composite)["__signature__"] = inspect.signature(function)
-    return composite

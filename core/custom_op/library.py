@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from tt.core.custom_op import registrations as parts
-from tt.core.custom_op.custom_op import CustomOp, make_op
+from tt.core.custom_op.custom_op import CustomOp, make_op, when_defined
 from tt.core.custom_op.define import check_name, custom_op, definition_of, signature_of
 from tt.core.dispatch.registry.definitions import read_definitions
 from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
@@ -26,6 +26,8 @@ __all__ = [
     "define",
     "impl",
     "impl_abstract",
+    "implement",
+    "keep_with",
     "register_autocast",
     "register_autograd",
     "register_fake",
@@ -77,6 +79,9 @@ class Library:
     >>> hasattr(tt.ops, "doc")
     False
     """
+
+    _over_tensors = False
+    """Whether functions for device types take tensors, as in PyTorch, instead of native arrays."""
 
     def __init__(self, ns: str, kind: Kind = "FRAGMENT", dispatch_key: str = "") -> None:
         if kind not in KINDS:
@@ -257,7 +262,7 @@ class Library:
         operator = parts.operator_of(self._full(op_name) if isinstance(op_name, str) else op_name)
 
         def add(function: Function) -> Function:
-            self._keep(_implement(operator, key, function, options))
+            self._keep(implement(operator, key, function, options, over_tensors=self._over_tensors))
             return function
 
         return add if fn is None else add(fn)
@@ -275,9 +280,17 @@ class Library:
         return add if fn is None else add(fn)
 
 
-def _implement(
-    operator: Any, key: str, function: Callable[..., Any], options: dict[str, Any]
+def implement(
+    operator: Any,
+    key: str,
+    function: Callable[..., Any],
+    options: dict[str, Any],
+    *,
+    over_tensors: bool = False,
 ) -> RegistrationHandle:
+    """Register an implementation under a device type or one of PyTorch's dispatch keys."""
+    if key in _COMPOSITE and over_tensors:
+        return parts.add_tensor_kernel(operator, None, function)
     if key in _COMPOSITE:
         return parts.add_composite(operator, function)
     if key.lower() == "meta":
@@ -292,6 +305,8 @@ def _implement(
             f"unknown dispatch key {key!r}",
             hint="gradients: register_autograd; batching: register_vmap; in other operators: 'default'",
         )
+    if over_tensors:
+        return parts.add_tensor_kernel(operator, key.lower() if key.isupper() else key, function)
     # Written as PyTorch's key ("CPU") or as a device type.
     return parts.add_kernel(operator, key.lower() if key.isupper() else key, function, **options)
 
@@ -299,7 +314,8 @@ def _implement(
 # --- PyTorch's functions -----------------------------------------------------------------------------------------
 
 
-def _with(lib: Library | None, handle: RegistrationHandle) -> None:
+def keep_with(lib: Library | None, handle: RegistrationHandle) -> None:
+    """Let a library, if there is one, undo a registration with its others."""
     if lib is not None:
         lib._keep(handle)
 
@@ -339,7 +355,7 @@ def define(
     signature = signature_of(qualname, schema)
     words = (tags,) if isinstance(tags, str) else tuple(tags)
     op = make_op(definition_of(signature, result=result, tags=words))
-    _with(lib, op.handles[0])
+    keep_with(lib, op.handles[0])
 
 
 def impl(
@@ -370,7 +386,7 @@ def impl(
 
     def add(function: Callable[..., Any]) -> None:
         for key in (types,) if isinstance(types, str) else types:
-            _with(lib, _implement(operator, key, function, {}))
+            keep_with(lib, implement(operator, key, function, {}))
 
     if func is None:
 
@@ -392,7 +408,7 @@ def _registration(
     def register(function: Function) -> Function:
         # One function, perhaps several handles: each device has its own.
         for handle in add(operator, function):
-            _with(lib, handle)
+            keep_with(lib, handle)
             overload = operator.overload()
             if isinstance(overload, CustomOp):
                 overload._keep(function, handle)
@@ -408,6 +424,7 @@ def register_kernel(
     /,
     *,
     lib: Library | None = None,
+    over_tensors: bool = False,
     **options: Any,
 ) -> Any:
     """Add a kernel for device types, or for None an implementation in other operators; without `func`, a decorator.
@@ -422,6 +439,8 @@ def register_kernel(
         Over native arrays; for None over tensors.
     lib : Library, optional
         What undoes the registration.
+    over_tensors : bool
+        Whether the function takes tensors for device types, too.
     **options
         `dtypes`, `layout`, `form` and `override` of a kernel.
 
@@ -437,6 +456,16 @@ def register_kernel(
     ...     tt.ops.doc.twice(tt.ones(2))
     tensor([2., 2.])
     """
+    if over_tensors:
+        several = (
+            (device_types,) if device_types is None or isinstance(device_types, str) else tuple(device_types)
+        )
+        return _registration(
+            op,
+            lambda operator, f: [parts.add_tensor_kernel(operator, device, f) for device in several],
+            func,
+            lib,
+        )
     if device_types is None:
         return _registration(op, lambda operator, f: [parts.add_composite(operator, f)], func, lib)
     devices = (device_types,) if isinstance(device_types, str) else tuple(device_types)
@@ -451,6 +480,8 @@ def register_kernel(
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
     """Add what makes the results of tensors without data; without `func`, a decorator.
 
+    The operator may be defined later, or never: then there is nothing to make results for.
+
     Examples
     --------
     >>> import tt
@@ -463,6 +494,14 @@ def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
     ...     tt.ops.doc.twice(tt.empty(2, 3, device="meta")).shape
     tt.Size([2, 3])
     """
+    if isinstance(op, str) and "::" in op and not REGISTRY.overloads(op.removesuffix(".default")):
+        name = op.removesuffix(".default")
+
+        def wait(function: Function) -> Function:
+            keep_with(lib, when_defined(name, lambda operator: parts.add_fake(operator, function), "fake"))
+            return function
+
+        return wait if func is None else wait(func)
     return _registration(op, lambda operator, f: [parts.add_fake(operator, f)], func, lib)
 
 
@@ -562,7 +601,7 @@ def register_autocast(
     ...         tt.ops.doc.twice(tt.ones(1)).dtype
     tt.bfloat16
     """
-    _with(lib, parts.add_autocast(parts.operator_of(op), device_type, cast_inputs))
+    keep_with(lib, parts.add_autocast(parts.operator_of(op), device_type, cast_inputs))
 
 
 def register_tt_dispatch(

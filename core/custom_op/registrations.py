@@ -12,32 +12,41 @@ from functools import partial, wraps
 from typing import Any, Final
 
 from tt.core import plugins
-from tt.core.custom_op.results import checked_composite, checked_kernel
+from tt.core.blocks import swapped
+from tt.core.custom_op.results import checked_composite, checked_kernel, tensors_in
 from tt.core.dispatch.call.op_overload import OpOverload
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.call.packet import PacketOp
-from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
+from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle, ops
 from tt.core.dispatch.registry.tables import CompositeTable, Form, KernelTable
 from tt.core.dispatch.resolve.kernels import wrong_parameters
+from tt.core.dispatch.resolve.no_kernel_errors import missing_fake
 from tt.core.errors import (
     ArgumentError,
     ChoiceError,
+    DataDependentError,
     DuplicateRegistrationError,
     KernelContractError,
+    NoKernelError,
     UnknownNameError,
+    UnknownOpError,
+    UnsupportedError,
     describe,
     did_you_mean,
 )
+from tt.core.layers.fake import is_fake
 from tt.core.schema.model import AUTOCAST, Signature
 from tt.core.shapes import ShapeRule, find_rule
 from tt.core.tensor.tensor import Tensor, answers_operators, wrap
-from tt.core.types.device import NAMED_DEVICES, Device
+from tt.core.types.carried import Carried
+from tt.core.types.device import NAMED_DEVICES, Device, get_default_device
 from tt.core.types.dtype import DTYPES
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.user_warnings import warn_user
 
 __all__ = [
     "WITHOUT_GRADIENT",
+    "FakeContext",
     "add_autocast",
     "add_backward",
     "add_composite",
@@ -46,13 +55,24 @@ __all__ = [
     "add_joint",
     "add_kernel",
     "add_shape",
+    "add_tensor_kernel",
     "add_tt_dispatch",
     "add_vmap",
     "check_parameters",
+    "get_ctx",
     "operator_of",
 ]
 
 Function = Callable[..., Any]
+
+
+class _Fakes(Carried):
+    """Which operator's fake implementation this thread runs."""
+
+    running = ""
+
+
+_fakes = _Fakes()
 
 WITHOUT_GRADIENT: Final = frozenset(
     ["truth", "none", *(d.name for d in DTYPES if d.kind not in ("floating", "complex"))]
@@ -70,6 +90,8 @@ def operator_of(op: Any) -> Operator:
     ArgumentError
         If the name has several overloads, or is not an operator.
     """
+    if isinstance(op, str) and op.startswith("aten::"):
+        return _operator_of_aten(op)
     if isinstance(op, str):
         overloads = REGISTRY.overloads(op.removesuffix(".default"))
         if len(overloads) > 1 and op not in overloads:
@@ -83,6 +105,16 @@ def operator_of(op: Any) -> Operator:
     if isinstance(op, OpOverload):
         return op.operator
     raise ArgumentError("tt.library", f"{op!r} is not an operator: give its name, for instance 'acme::twice'")
+
+
+def _operator_of_aten(op: str) -> Operator:
+    """Return the operator that serves one of PyTorch's: "aten::add.Tensor"."""
+    name, _, overload = op.removeprefix("aten::").partition(".")
+    packet = getattr(ops.aten, name, None)
+    match = getattr(packet, overload or "default", None)
+    if not isinstance(match, OpOverload) or match.form != "functional":
+        raise UnknownOpError(op, REGISTRY.names())
+    return match.operator
 
 
 def named(handle: RegistrationHandle, what: str) -> RegistrationHandle:
@@ -247,6 +279,78 @@ def add_composite(operator: Operator, function: Function) -> RegistrationHandle:
     return named(REGISTRY.add(table), f"composite of {operator.name}")
 
 
+class _TensorKernels:
+    """A composite that chooses, by the type of the device, among functions over tensors."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.functions: dict[str | None, Function] = {}
+        self.handle: RegistrationHandle | None = None
+        shadowed = REGISTRY.composite(operator.name)
+        # An implementation for all devices that was there before serves those without a function.
+        self.for_others = None if shadowed is None else shadowed.function
+
+    def __call__(self, *args: Any) -> Any:
+        name = self.operator.name
+        tensors = list(tensors_in(args))
+        devices = {tensor.device.type for tensor in tensors} or {get_default_device().type}
+        for device in devices:
+            function = self.functions.get(device)
+            if function is None:
+                continue
+            if any(tensor.is_meta or is_fake(tensor) for tensor in tensors):
+                break  # the function may look at values, or call another library
+            return function(*args)
+        # The function for all devices is one in other operators, which run without data, too.
+        function = self.functions.get(None) or self.for_others
+        if function is not None:
+            return function(*args)
+        if any(tensor.is_meta or is_fake(tensor) for tensor in tensors):
+            raise missing_fake(self.operator, args)
+        device = min(devices)
+        raise NoKernelError(
+            name,
+            f"{name} has no kernel for {device}",
+            exist=", ".join(sorted(filter(None, self.functions))),
+            hint=f"@op.kernel({device!r})",
+        )
+
+
+def add_tensor_kernel(operator: Operator, device: str | None, function: Function) -> RegistrationHandle:
+    """Add an implementation over tensors for one device type, or for None one for all others.
+
+    Gradients go through its operators where the operator has none of its own.
+    """
+    overload: Any = operator.overload()
+    if not hasattr(overload, "_tensor_kernels"):
+        raise UnsupportedError(
+            f"{operator.name}: the kernels of this operator take native arrays, and functions over tensors replace none"
+            "\n  try: tt.library.register_kernel with a function over arrays, or a mode or subclass that answers it"
+        )
+    signature = operator.definition.signature
+    check_parameters(operator.name, "the kernel", function, signature)
+    kernels: _TensorKernels | None = overload._tensor_kernels
+    if kernels is None or kernels.handle is None or not kernels.handle.active:
+        kernels = _TensorKernels(operator)
+        kernels.handle = add_composite(operator, kernels)
+        overload._tensor_kernels = kernels
+    functions = kernels.functions
+    before = functions.get(device)
+    functions[device] = positional(function, _names(operator))
+    own = kernels
+
+    def remove() -> None:
+        if before is None:
+            functions.pop(device, None)
+        else:
+            functions[device] = before
+        if not functions and own.handle is not None:
+            own.handle.remove()
+
+    where = "all devices" if device is None else device
+    return REGISTRY.scopes.note(RegistrationHandle(remove, f"implementation of {operator.name} for {where}"))
+
+
 # --- results without data ----------------------------------------------------------------------------------------
 
 
@@ -290,7 +394,8 @@ def _on_tensors(name: str, function: Function) -> Function:
 
     @wraps(function)
     def kernel(*values: Any) -> Any:
-        return handle(function(*map(tensor, values)))
+        with swapped(_fakes, "running", name):
+            return handle(function(*map(tensor, values)))
 
     return kernel
 
@@ -314,6 +419,39 @@ def add_shape(operator: Operator, rule: str | Function) -> RegistrationHandle:
 
 
 # --- layers ------------------------------------------------------------------------------------------------------
+
+
+class FakeContext:
+    """What a fake implementation may ask for: PyTorch's sizes that depend on data, which tt has not."""
+
+    def __init__(self, operator: str) -> None:
+        self._operator = operator
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
+        """Refuse: without data a size that depends on it is not known.
+
+        Raises
+        ------
+        DataDependentError
+            Always, as any operator whose result's shape depends on data does without data.
+        """
+        raise DataDependentError(self._operator, "fake or meta")
+
+    def create_unbacked_symint(self, *, min: int = 2, max: int | None = None) -> Any:
+        """Do as `new_dynamic_size`, whose former name it is."""
+        return self.new_dynamic_size(min=min, max=max)
+
+
+def get_ctx() -> FakeContext | None:
+    """Return the context of the fake implementation that runs, None outside of one.
+
+    Examples
+    --------
+    >>> from tt import library
+    >>> library.get_ctx() is None
+    True
+    """
+    return FakeContext(_fakes.running) if _fakes.running else None
 
 
 class _Backward:

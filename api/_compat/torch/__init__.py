@@ -7,6 +7,7 @@ what needs a feature that tt lacks raises where it is called.
 from __future__ import annotations
 
 from tt._compat.torch.compiling import compile
+from tt._compat.torch.operators import ops
 from tt._compat.torch.torch_version import TorchVersion, __version__
 
-__all__ = ["TorchVersion", "__version__", "compile"]
+__all__ = ["TorchVersion", "__version__", "compile", "ops"]

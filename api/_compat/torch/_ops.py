@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tt import ops as ops
+from tt._compat.torch.operators import OpNamespace as _OpNamespace
+from tt._compat.torch.operators import ops as ops
 from tt.core.dispatch.call.op_overload import OpOverload
-from tt.core.dispatch.call.packet import OverloadPacket as OpOverloadPacket
-from tt.core.dispatch.registry.namespace import Namespace as _OpNamespace
+from tt.core.dispatch.call.packet import PacketOp as OpOverloadPacket
 from tt.errors import UnsupportedError
 
 __all__ = ["HigherOrderOperator", "OpOverload", "OpOverloadPacket", "ops"]
