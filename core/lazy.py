@@ -16,7 +16,7 @@ from typing import Any
 
 from tt.core import plugins
 
-__all__ = ["LazyNames", "attach", "own_names"]
+__all__ = ["LazyNames", "attach", "own_names", "show_whole"]
 
 
 class LazyNames:
@@ -121,6 +121,30 @@ class _WholePackage(_NamesakePackage):
             if name not in names:
                 lazy(name)
         return names
+
+
+class _WholeNamespace(ModuleType):
+    """A module with `__getattr__` and `__dir__` of its own whose `vars` has all names."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]  # as above
+        names = own_names(self)
+        for name in names["__dir__"]():
+            if name not in names:
+                names[name] = names["__getattr__"](name)
+        return names
+
+
+def show_whole(module: ModuleType) -> None:
+    """Let `vars` of a module that finds its names by functions of its own have all of them, as those of PyTorch do.
+
+    Examples
+    --------
+    >>> import tt
+    >>> "inv" in vars(tt.linalg)
+    True
+    """
+    module.__class__ = _WholeNamespace
 
 
 def attach(

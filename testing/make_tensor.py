@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tt
 from tt.core.errors import ValueRangeError
+from tt.core.tensor.tensor import Tensor
 from tt.core.types.device import Device
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import finfo, iinfo
-
-if TYPE_CHECKING:
-    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["make_tensor"]
 

@@ -9,7 +9,11 @@ tensor([10.+0.j, -2.+2.j, -2.+0.j])
 
 from __future__ import annotations
 
+import sys
+
 from tt._compat.reasons import reason as _reason
+from tt.core.lazy import show_whole
 from tt.core.methods.namespaces import namespace
 
 __getattr__, __dir__ = namespace("fft", reason=_reason)
+show_whole(sys.modules[__name__])

@@ -11,4 +11,5 @@ __all__ = attach(
         ".parameter": "Buffer Parameter UninitializedBuffer UninitializedParameter",
     },
     modules="attention functional grad init modules parallel parameter utils",
+    whole=True,
 )

@@ -13,14 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
+from tt import Tensor
 from tt._compat.reasons import reason as _reason
 from tt.core.methods.namespaces import namespace
 from tt.library import ops, overridable, warn_user
-
-if TYPE_CHECKING:
-    from tt import Tensor
 
 _find, _operators = namespace(
     "nn.functional", also=("log_softmax", "relu", "sigmoid", "softmax", "tanh"), reason=_reason

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tt
-from tt import bfloat16, float32
+from tt import Tensor, bfloat16, float32
 from tt.errors import DtypeError, ShapeError, UnsupportedError, ValueRangeError
 from tt.library import ops
-
-if TYPE_CHECKING:
-    from tt import Tensor
 
 __all__ = ["ScalingType", "SwizzleType", "grouped_mm", "scaled_grouped_mm", "scaled_mm"]
 

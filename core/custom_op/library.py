@@ -13,13 +13,12 @@ from tt.core.dispatch.registry.definitions import read_definitions
 from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.errors import ArgumentError, DuplicateRegistrationError, ValueRangeError, did_you_mean
 from tt.core.schema.model import Signature
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
-
-    from tt.core.types.dtype import dtype as Dtype
 
 __all__ = [
     "Library",

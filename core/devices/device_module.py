@@ -26,12 +26,12 @@ from tt.core.errors import (
     ValueRangeError,
     describe,
 )
+from tt.core.tensor.device_interface import DeviceProperties
+from tt.core.tensor.tensor import Tensor
 from tt.core.types.device import Device
 
 if TYPE_CHECKING:
     from tt.core.tensor.backend import Backend
-    from tt.core.tensor.device_interface import DeviceProperties
-    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["FUNCTIONS", "DeviceModule", "get_device_module"]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 import threading
+import typing
 import warnings
 from operator import attrgetter
+from types import ModuleType
 
 import pytest
 
@@ -519,3 +522,41 @@ def test_sparse_tensors_take_the_size_of_others():
 def test_settings_and_the_configuration_need_no_import():
     assert printed_by("import tt; print(tt.__future__.get_swap_module_params_on_conversion())") == "False\n"
     assert printed_by("import tt; print(len(tt.__config__.show()) > 20)") == "True\n"
+
+
+@pytest.mark.parametrize("module", ["nn", "nn.modules", "optim", "linalg", "fft", "special"])
+def test_vars_of_a_namespace_has_all_its_names(module):
+    space = attrgetter(module)(tt)
+    found = set(vars(space))  # before `getattr` fills it
+    assert {name for name in dir(space) if not isinstance(getattr(space, name), ModuleType)} <= found
+
+
+_NOT_EVALUATED = {
+    "get_rng_state", "is_tensor", "prefer", "set_preference", "set_rng_state",  # of modules below that of the class
+    "distributions.RelaxedBernoulli", "distributions.RelaxedOneHotCategorical",
+    "distributions.identity_transform", "distributions.biject_to", "distributions.transform_to",  # no functions
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "space",
+    ["", "nn", "nn.functional", "nn.utils", "optim", "linalg", "fft", "distributions", "utils.data", "func"],
+)
+def test_annotations_of_public_names_can_be_evaluated(space):
+    home = attrgetter(space)(tt) if space else tt
+    failed = set()
+    for name in dir(home):
+        value = getattr(home, name, None)
+        if callable(value) and not name.startswith("_"):
+            try:
+                typing.get_type_hints(value)
+            except (NameError, TypeError):
+                failed.add(f"{space}.{name}".lstrip("."))
+    assert failed <= _NOT_EVALUATED
+
+
+def test_functions_of_networks_take_an_input():
+    for name in ("gelu", "softplus", "linear", "elu_", "avg_pool2d"):
+        function = getattr(tt.nn.functional, name)
+        assert next(iter(inspect.signature(function).parameters)) == "input", name
+    assert tt.nn.functional.gelu(input=tt.zeros(1)).item() == 0

@@ -60,4 +60,5 @@ __all__ = attach(
         ),
         ".upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
     },
+    whole=True,
 )

@@ -432,7 +432,10 @@ class Operator:
     def python_signature(self, overload: OpOverload) -> inspect.Signature:
         """Return the Python signature of an overload, for help() and editors."""
         parameters = []
+        # Functions of networks are no methods, and both names are taken.
+        of_networks = self.definition.module == "nn.functional"
         for argument in self.arguments:
+            name = "input" if of_networks and argument.name == "self" else argument.name
             kind = (
                 inspect.Parameter.KEYWORD_ONLY
                 if argument.keyword_only
@@ -440,7 +443,7 @@ class Operator:
             )
             default = inspect.Parameter.empty if argument.default is MISSING else argument.default
             parameters.append(
-                inspect.Parameter(argument.name, kind, default=default, annotation=str(argument.type))
+                inspect.Parameter(name, kind, default=default, annotation=str(argument.type))
             )
         if overload.form == "functional" and self.definition.has_out:
             parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))

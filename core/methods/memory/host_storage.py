@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from tt.core.methods.typed_storage import TypedStorage
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import to_device
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import to_dtype
-
-if TYPE_CHECKING:
-    from tt.core.types.dtype import dtype as Dtype
 
 __all__ = [
     "byte_offset",

@@ -10,7 +10,7 @@ of others (a sparse one) travels as these.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +22,9 @@ from tt.core.methods.as_subclass import as_kind, is_wrapper
 from tt.core.methods.memory.host_access import detached, keep_requires_grad, requires_gradient
 from tt.core.methods.memory.pickling import warn_of_hooks
 from tt.core.tensor.sharing import is_shared_memory, share_storage
-from tt.core.tensor.tensor import wrap
+from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device, to_device
 from tt.core.types.dtype import to_dtype
-
-if TYPE_CHECKING:
-    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["is_shared", "reduce_shared", "share_memory_"]
 
