@@ -10,7 +10,14 @@ import torch
 
 from tests.ecosystem import kit
 
-REQUIRES = ("diffusers==0.42.1", "transformers==5.24.0", "accelerate==1.15.0", "safetensors", "pillow", "scipy")
+REQUIRES = (
+    "diffusers==0.42.1",
+    "transformers==5.24.0",
+    "accelerate==1.15.0",
+    "safetensors",
+    "pillow",
+    "scipy",
+)
 
 
 def _unet(**options):
@@ -28,7 +35,8 @@ def _conditional():
         diffusers.UNet2DConditionModel(
             sample_size=8, in_channels=4, out_channels=4, layers_per_block=1, block_out_channels=(8, 16),
             down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
-            up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"), cross_attention_dim=16, attention_head_dim=4, norm_num_groups=4,
+            up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"), cross_attention_dim=16, attention_head_dim=4,
+            norm_num_groups=4,
         ).eval()
     )  # fmt: skip
 
