@@ -174,9 +174,9 @@ _MEMBERS = {
 _DEPRECATED = dict.fromkeys(("has_cuda", "has_cudnn", "has_mkldnn", "has_mps"), "tt._compat.build_facts")
 _MODULES = (
     "_utils", "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "errors", "fft", "func", "futures", "functional", "hub", "jit", "library", "linalg", "masked",
-    "multiprocessing", "nested", "nn", "optim", "overrides", "profiler", "quasirandom", "random", "return_types",
-    "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version",
+    "distributions", "errors", "fft", "func", "futures", "functional", "fx", "hub", "jit", "library", "linalg",
+    "masked", "multiprocessing", "nested", "nn", "optim", "overrides", "profiler", "quasirandom", "random",
+    "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version",
 )  # fmt: skip
 
 _TYPE_HOMES = {name: module for module, names in _TYPES.items() for name in names.split()}

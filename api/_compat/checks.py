@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import tt
 from tt.errors import ArgumentError
+from tt.overrides import handle_tt_function, has_tt_function
 
 __all__ = [
     "_assert",
@@ -31,7 +32,9 @@ def _assert(condition: bool | tt.Tensor, message: str) -> None:
     >>> import tt
     >>> tt._assert(tt.ones(1) > 0, "positive")
     """
-    if not condition:
+    if type(condition) is not bool and has_tt_function((condition,)):
+        handle_tt_function(_assert, (condition,), condition, message)
+    elif not condition:
         raise AssertionError(message)
 
 

@@ -80,9 +80,9 @@ LEFT_OUT: Final = (
         "the function or module itself, which runs as Python",
     ),
     _row(
-        "export fx onnx SymInt SymFloat SymBool",
-        "programs are not captured as graphs; shapes are plain integers",
-        "tt.trace_calls, which shows the operators of a program",
+        "export onnx SymInt SymFloat SymBool",
+        "programs are not exported; shapes are plain integers",
+        "tt.fx.symbolic_trace; tt.trace_calls, which shows the operators of a program",
     ),
     _row(
         "cuda.*Storage",
@@ -326,8 +326,8 @@ def left_out(name: str) -> LeftOut | None:
     Examples
     --------
     >>> from tt._compat.left_out import left_out
-    >>> left_out("fx.Graph.nodes").instead
-    'tt.trace_calls, which shows the operators of a program'
+    >>> left_out("onnx.export").instead
+    'tt.fx.symbolic_trace; tt.trace_calls, which shows the operators of a program'
     >>> left_out("matmul") is None
     True
     """

@@ -96,6 +96,7 @@ from tt.core.errors.sources import (
     NoCompilerError,
     SchemaError,
     SchemaProblem,
+    TraceError,
 )
 from tt.core.errors.tensors import (
     BroadcastError,
@@ -184,6 +185,7 @@ __all__ = [
     "SizeLimitError",
     "TTError",
     "TargetDtypeError",
+    "TraceError",
     "UnknownNameError",
     "UnknownOpError",
     "UnsafeGlobalError",

@@ -91,3 +91,7 @@ class NoCompilerError(TTError, RuntimeError):
         lines += [f"  tried: {item}" for item in self.tried]
         lines += [f"  try: {install}; or name one in the environment variable {variable}"]
         super().__init__("\n".join(lines))
+
+
+class TraceError(TTError, ValueError):
+    """A program that cannot be traced: what it does depends on a value that is not known yet."""

@@ -53,6 +53,11 @@ NAMESPACES: Final = {
         "library", "utils.cpp_extension", "overrides", "utils._python_dispatch", "utils._pytree", "utils.dlpack",
         "utils.hooks", "utils.weak",
     ),
+    "Graphs": (
+        "fx", "fx.graph", "fx.graph_module", "fx.node", "fx.proxy", "fx.interpreter", "fx.traceback", "fx.subgraph_rewriter",
+        "fx.immutable_collections", "fx.operator_schemas", "fx.passes.shape_prop", "fx.passes.split_module",
+        "fx.passes.utils.matcher_utils",
+    ),
     "Testing and measuring": (
         "testing", "utils.benchmark", "utils.flop_counter", "utils.module_tracker", "utils.tensorboard",
         "utils.deterministic", "utils.collect_env", "utils",

@@ -120,7 +120,7 @@ def test_the_page_of_differences_prints_the_table(request):
         ("mkldnn_rnn_layer", "entries of one vendor's library"),
         ("symeig", "tt.linalg.eig, eigh"),
         ("QUInt4x2Storage", "dtypes of less than a byte"),
-        ("fx", "tt.trace_calls"),
+        ("onnx", "tt.trace_calls"),
         ("lienar_algebra_of_nothing", "tt has no name 'lienar_algebra_of_nothing'\n"),
         ("matmull", "did you mean 'matmul'"),
         ("is_floating_pointt", "did you mean 'is_floating_point'"),

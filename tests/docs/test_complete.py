@@ -241,6 +241,7 @@ PAGES = {
            "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune", "nn.utils.stateless",
            "compiler", "jit"),
     "amp": ("amp", "cpu.amp", "cuda.amp"),
+    "fx": ("fx",),
     "processes": ("multiprocessing", "futures"),
     "distributed": ("distributed", "distributed.nn"),
     "surface": ("random", "quasirandom", "hub", "storage", "types", "utils.benchmark", "utils.collect_env",
@@ -266,6 +267,7 @@ GENERAL = (
     "saving",
     "array_api",
     "surface",
+    "fx",
 )
 
 

@@ -16,30 +16,15 @@ ABSENT: Final = [
             "torch._higher_order_ops": "associative_scan scan map",
             "torch._higher_order_ops.associative_scan": "associative_scan",
             "torch._higher_order_ops.wrap": "inductor_compiled_code",
-            "torch.fx": "Graph GraphModule Interpreter Node PH Proxy Tracer Transformer symbolic_trace wrap:same",
             "torch.fx._compatibility": "compatibility:decorator",
-            "torch.fx._pytree": "register_pytree_flatten_spec tree_flatten_spec",
-            "torch.fx._symbolic_trace": (
-                "Tracer is_fx_symbolic_tracing:false is_fx_tracing:false symbolic_trace wrap:same"
-            ),
+            "torch.fx._symbolic_trace": "is_fx_symbolic_tracing:false",
             "torch.fx.experimental.proxy_tensor": "get_proxy_mode:none make_fx",
             "torch.fx.experimental.symbolic_shapes": (
                 "GuardOnDataDependentSymNode ShapeEnv StrictMinMaxConstraint free_symbols free_unbacked_symbols "
                 "guard_or_false:bool guard_or_true:bool guard_size_oblivious:bool has_free_symbols:false "
                 "is_symbolic:false statically_known_true:bool sym_eq"
             ),
-            "torch.fx.graph": "Graph CodeGen PythonCode",
-            "torch.fx.graph_module": (
-                "GraphModule _CodeOnlyModule _USER_PRESERVED_ATTRIBUTES_KEY _copy_attr reduce_graph_module"
-            ),
-            "torch.fx.immutable_collections": "immutable_dict immutable_list",
-            "torch.fx.node": "Argument Node Target has_side_effect:same map_aggregate map_arg",
-            "torch.fx.operator_schemas": "get_signature_for_torch_op normalize_function",
-            "torch.fx.passes.infra.pass_base": "PassBase PassResult",
-            "torch.fx.passes.shape_prop": "ShapeProp TensorMetadata",
-            "torch.fx.proxy": "GraphAppendingTracer ParameterProxy Proxy TraceError",
-            "torch.fx.subgraph_rewriter": "Match replace_pattern",
-            "torch.fx.traceback": "annotate preserve_node_meta",
+            "torch.fx.graph_module": "_CodeOnlyModule _USER_PRESERVED_ATTRIBUTES_KEY reduce_graph_module",
         },
     ),
     *table(

@@ -1,0 +1,1 @@
+"""tt.fx.passes: functions that look at graphs, or change them."""

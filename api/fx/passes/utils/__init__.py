@@ -1,0 +1,1 @@
+"""tt.fx.passes.utils: what passes are made of."""
