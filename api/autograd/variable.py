@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tt
+from tt.autograd._passes import queue_callback
 from tt.library import warn_user
 
-__all__ = ["Variable", "VariableMeta"]
+__all__ = ["ImperativeEngine", "Variable", "VariableMeta"]
 
 
 class VariableMeta(type):
@@ -28,6 +30,34 @@ class VariableMeta(type):
         return variable.requires_grad_() if requires_grad else variable
 
 
+class ImperativeEngine:
+    """What runs backward passes, as PyTorch's programs reach it: `Variable._execution_engine`."""
+
+    def queue_callback(self, callback: Callable[[], object]) -> None:
+        """Call a function when the backward pass that runs in this thread has computed all gradients.
+
+        Functions are called in the order in which they were queued, those that they queue after them.  What one raises
+        leaves the pass, and the rest is not called.
+
+        Raises
+        ------
+        GradientError
+            When no backward pass runs.
+        ArgumentError
+            For what cannot be called.
+
+        Examples
+        --------
+        >>> import tt
+        >>> from tt.autograd import Variable
+        >>> x = tt.ones(1, requires_grad=True)
+        >>> handle = x.register_hook(lambda g: Variable._execution_engine.queue_callback(lambda: print("the end")))
+        >>> (2 * x).sum().backward()
+        the end
+        """
+        queue_callback(callback)
+
+
 class Variable(metaclass=VariableMeta):
     """A tensor, in the words of old programs.
 
@@ -39,3 +69,5 @@ class Variable(metaclass=VariableMeta):
     >>> x.requires_grad, isinstance(tt.ones(1), Variable)
     (True, True)
     """
+
+    _execution_engine = ImperativeEngine()

@@ -452,8 +452,15 @@ def run(
                 requested.setdefault((node, number), []).append(position)
     task = Pass(keep_graph, create_graph, requested, needed, 0 if captures is None else len(captures))
     if STATE.watching == 0:
-        return drive(task, roots, gradients, create_graph)
-    from tt.plugins.autograd.backward.multi_hooks import entered
+        results = drive(task, roots, gradients, create_graph)
+        if (
+            STATE.watching != 0
+        ):  # a hook may have queued what runs at the end, for the first time in the process
+            from tt.plugins.autograd.backward.multi_hooks import run_callbacks
+
+            run_callbacks()
+        return results
+    from tt.plugins.autograd.backward.multi_hooks import entered, run_callbacks
 
     task.early = find_early([node for node, _ in roots], needed)
     # Hooks on several tensors wait for the captured nodes as well: a pass brings gradients there, though
@@ -462,6 +469,7 @@ def run(
     with entered([node for node, _ in roots], reached) as running:
         captured = drive(task, roots, gradients, create_graph)
         running.completed = True
+        run_callbacks()
     return captured
 
 

@@ -10,7 +10,14 @@ from tt.core.library import Block, Carried, Tensor, errors, fork_safe_lock
 from tt.plugins.autograd.record.graph import STATE, Node
 from tt.plugins.autograd.record.views import edge
 
-__all__ = ["entered", "register_multi_grad_hook", "watch_passes", "when_pass_ends"]
+__all__ = [
+    "entered",
+    "queue_callback",
+    "register_multi_grad_hook",
+    "run_callbacks",
+    "watch_passes",
+    "when_pass_ends",
+]
 
 
 class _Passes(Carried):
@@ -18,6 +25,8 @@ class _Passes(Carried):
 
     def __init__(self) -> None:
         self.stack: tuple[_Running, ...] = ()
+        # Of the innermost pass that started before passes were watched.
+        self.callbacks: list[Callable[[], object]] = []
 
 
 class _Running:
@@ -26,6 +35,7 @@ class _Running:
         self._reached: set[Node] | None = None
         self.completed = False
         self.ending: list[Callable[[bool], object]] = []  # called at its end
+        self.callbacks: list[Callable[[], object]] = []  # called when all gradients are there
 
     def runs(self, node: Node) -> bool:
         """Return whether the pass will reach a node."""
@@ -79,6 +89,47 @@ def when_pass_ends(callback: Callable[[bool], object]) -> bool:
     if _PASSES.stack:
         _PASSES.stack[-1].ending.append(callback)
     return bool(_PASSES.stack)
+
+
+def queue_callback(callback: Callable[[], object]) -> None:
+    """Call a function when the innermost backward pass of this thread has computed all gradients.
+
+    Functions are called in the order in which they were queued, those that they queue after them.  What one raises
+    leaves the pass, and the rest is not called; nor is any if the pass itself raises.
+
+    Parameters
+    ----------
+    callback : callable
+        Takes nothing.
+
+    Raises
+    ------
+    GradientError
+        When no backward pass runs.
+    ArgumentError
+        For what cannot be called.
+    """
+    if not callable(callback):
+        raise errors.ArgumentError("queue_callback", f"takes a function, not {type(callback).__name__}")
+    if STATE.passes == 0:
+        raise errors.GradientError("Final callbacks can only be installed during backward pass.")
+    # Before the call: passes inside of this one have callbacks of their own from now on.
+    watch_passes()
+    (_PASSES.stack[-1].callbacks if _PASSES.stack else _PASSES.callbacks).append(callback)
+
+
+def run_callbacks() -> None:
+    """Call what was queued in the pass that has just computed its gradients."""
+    callbacks = _PASSES.stack[-1].callbacks if _PASSES.stack else _PASSES.callbacks
+    if not callbacks:
+        return
+    STATE.passes += 1  # they may queue others
+    try:
+        while callbacks:
+            callbacks.pop(0)()
+    finally:
+        callbacks.clear()
+        STATE.passes -= 1
 
 
 class MultiHandle:
