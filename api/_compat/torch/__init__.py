@@ -9,5 +9,6 @@ from __future__ import annotations
 from tt._compat.torch.compiling import compile
 from tt._compat.torch.operators import ops
 from tt._compat.torch.torch_version import TorchVersion, __version__
+from tt.futures import Future
 
-__all__ = ["TorchVersion", "__version__", "compile", "ops"]
+__all__ = ["Future", "TorchVersion", "__version__", "compile", "ops"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import tt
 from tt.errors import ArgumentError, ShapeError
@@ -179,7 +180,29 @@ class RNNBase(Module):
     @property
     # Looked up in each call, because `to`, `load_state_dict` or a parametrization may exchange them.
     def _flat_weights(self) -> list[Any]:
-        return [getattr(self, name) for name in self._flat_weights_names]
+        exchanged = vars(self).get("_exchanged_weights")
+        if exchanged is None:
+            return [getattr(self, name) for name in self._flat_weights_names]
+        return [
+            exchanged[name] if name in exchanged else getattr(self, name) for name in self._flat_weights_names
+        ]
+
+    @_flat_weights.setter
+    # Libraries that run a layer with other weights write the list, and may leave the parameters as they are.
+    def _flat_weights(self, weights: Sequence[Any]) -> None:
+        pairs = zip(self._flat_weights_names, weights, strict=True)
+        exchanged = {name: weight for name, weight in pairs if weight is not getattr(self, name)}
+        vars(self)["_exchanged_weights"] = exchanged or None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        exchanged = vars(self).get("_exchanged_weights")
+        if exchanged:
+            exchanged.pop(name, None)
+        super().__setattr__(name, value)
+
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
+        vars(self).pop("_exchanged_weights", None)
+        return super()._apply(fn, recurse)
 
     @property
     def all_weights(self) -> list[list[Parameter]]:

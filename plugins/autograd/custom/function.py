@@ -259,11 +259,7 @@ class Function:
         if split:
             args = _with_defaults(cls.forward, args, kwargs)
         elif kwargs:
-            raise errors.ArgumentError(
-                f"{cls.__name__}.apply",
-                f"takes no keyword arguments, and got {', '.join(kwargs)}",
-                hint="give them by position, or write forward without ctx and a setup_context",
-            )
+            args = _by_position(cls, args, kwargs)
         # `getattr_static`, as plain access unwraps a staticmethod, and then nothing tells it from a method.
         for method in ("forward", "backward"):
             if not isinstance(inspect.getattr_static(cls, method), staticmethod | classmethod):
@@ -291,6 +287,32 @@ def _with_defaults(
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
+
+
+def _by_position(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return arguments with those given by name at the positions that `forward` gives them, after its context.
+
+    `backward` returns a gradient for each argument of the call, so that defaults are not filled in, and an argument
+    whose place is behind one that is left out has no position.
+    """
+    parameters = list(inspect.signature(cls.forward).parameters.values())[1:]
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = dict(kwargs)
+    values = list(args)
+    for name in names[len(args) :]:
+        if name not in rest:
+            break
+        values.append(rest.pop(name))
+    if rest:
+        name = next(iter(rest))
+        if name in names[: len(args)]:
+            problem = f"got multiple values for argument {name!r}"
+        elif name in names:
+            problem = f"missing the argument {names[len(values)]!r}, which comes before {name!r}"
+        else:
+            problem = f"got an unexpected keyword argument {name!r}"
+        raise errors.ArgumentError(f"{cls.__name__}.apply", problem)
+    return tuple(values)
 
 
 def run(cls: type[Function], args: tuple[Any, ...]) -> tuple[Any, FunctionNode]:

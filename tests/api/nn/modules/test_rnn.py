@@ -164,6 +164,19 @@ def test_a_replaced_parameter_is_used():
     np.testing.assert_allclose(layer(x)[0].detach().numpy(), layer(2 * x)[0].detach().numpy())
 
 
+def test_weights_that_are_written_as_a_list_are_used_until_one_is_replaced():
+    layer, x = nn.GRU(2, 3), tt.randn(4, 1, 2)
+    before = layer(x)[0]
+    layer._flat_weights = [2 * weight for weight in layer._flat_weights]
+    assert layer.weight_ih_l0 is layer.all_weights[0][0]
+    doubled = nn.GRU(2, 3)
+    doubled.load_state_dict({name: 2 * weight for name, weight in layer.state_dict().items()})
+    np.testing.assert_array_equal(layer(x)[0].detach().numpy(), doubled(x)[0].detach().numpy())
+    layer.weight_hh_l0 = layer.weight_hh_l0
+    assert layer._flat_weights[1] is layer.weight_hh_l0
+    np.testing.assert_array_equal(layer.to(tt.float32)(x)[0].detach().numpy(), before.detach().numpy())
+
+
 def test_copies_and_pickles_give_the_same_output():
     layer, x = nn.LSTM(2, 3, 2), tt.randn(4, 1, 2)
     for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):

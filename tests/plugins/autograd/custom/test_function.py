@@ -275,9 +275,32 @@ def test_further_nones_are_allowed(x: Any) -> None:
     assert x.grad.tolist() == [1.0, 1.0]
 
 
+def test_arguments_by_name_take_their_positions(x: Any) -> None:
+    class Scale(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, factor: float = 2.0, other: float = 1.0) -> Any:
+            ctx.factor, ctx.count = factor * other, len(ctx.needs_input_grad)
+            return x * ctx.factor
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            assert ctx.count == 2
+            return grad * ctx.factor, None
+
+    Scale.apply(x=x, factor=3.0).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    for call, message in (
+        (lambda: Scale.apply(x, other=3.0), "missing the argument 'factor'"),
+        (lambda: Scale.apply(x, 3.0, factor=3.0), "multiple values for argument 'factor'"),
+        (lambda: Scale.apply(x, by=3.0), "unexpected keyword argument 'by'"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            call()
+
+
 def test_wrong_uses_are_refused(x: Any) -> None:
     with pytest.raises(TypeError, match="keyword"):
-        exponential(tt).apply(x=x)
+        exponential(tt).apply(y=x)
 
     class Method(Function):
         def forward(self, x: Any) -> Any:  # type: ignore[override]
