@@ -9,6 +9,7 @@ from types import UnionType
 from typing import Any, NamedTuple
 
 from tt.core.errors import ArgumentError, ValueRangeError
+from tt.core.types.size import Size
 
 __all__ = [
     "SAVED",
@@ -269,6 +270,9 @@ SUPPORTED_NODES: dict[Any, NodeDef] = {
     for node in (
         _sequence(list, lambda items: None, lambda items, context: list(items)),
         _sequence(tuple, lambda items: None, lambda items, context: tuple(items)),
+        _sequence(
+            Size, lambda items: None, lambda items, context: tuple(items)
+        ),  # its items may be no sizes then
         _sequence(deque, lambda items: items.maxlen, deque),
         _mapping(dict, list, lambda items, keys: dict(zip(keys, items, strict=True))),
         _mapping(OrderedDict, list, lambda items, keys: OrderedDict(zip(keys, items, strict=True))),
@@ -411,8 +415,8 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     Parameters
     ----------
     tree : object
-        Lists, tuples, named tuples, dicts, ordered and default ones, deques and registered classes, in each other;
-        everything else is a leaf, instances of their subclasses, too.
+        Lists, tuples, sizes, named tuples, dicts, ordered and default ones, deques and registered classes, in each
+        other; everything else is a leaf, instances of their subclasses, too.
     is_leaf : callable, optional
         Says of a container whether it is a leaf, too.
 

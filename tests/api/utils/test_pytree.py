@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -221,3 +222,21 @@ def _registrations(library: Any) -> list[Any]:
 def test_the_table_of_containers_is_pytorch_s() -> None:
     theirs = pytest.importorskip("torch.utils._pytree")
     assert _registrations(pytree) == _registrations(theirs)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:`treespec.children_specs` is deprecated")
+def test_sizes_are_containers_as_in_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    for library in (tt, torch):
+        tree = import_module(f"{library.__name__}.utils._pytree")
+        leaves, spec = tree.tree_flatten([library.Size([2, 3]), 4])
+        assert leaves == [2, 3, 4]
+        assert spec.children_specs[0].type is library.Size
+        mapped = tree.tree_map(lambda x: f"{x}!", library.Size([2, 3]))
+        assert type(mapped) is tuple
+        assert mapped == ("2!", "3!")
+        assert [tree.keystr(path) for path, _ in tree.tree_flatten_with_path(library.Size([2, 3]))[0]] == [
+            "[0]",
+            "[1]",
+        ]
