@@ -147,7 +147,9 @@ def _path_of(name: str) -> str:
 def _completed(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
     """Return how to import a module of tt that gets absent names, and whose classes get PyTorch's names."""
     place = _path_of(name)
-    spec = PathFinder.find_spec(name, path)
+    # All other finders are asked: one of them knows which compiled modules may be used.
+    others = (finder.find_spec(name, path) for finder in sys.meta_path if not isinstance(finder, _Finder))
+    spec = next((spec for spec in others if spec is not None), None)
     if spec is None or spec.loader is None:
         return spec
     execute = spec.loader.exec_module

@@ -290,3 +290,12 @@ def test_a_version_is_a_text_and_is_no_number():
     assert TorchVersion("2.13.0") != "none" and hash(TorchVersion("1.0")) == hash("1.0")
     with pytest.raises(ValueError, match="is no version"):
         assert TorchVersion("2.13.0") < "none"
+
+
+def test_switched_off_compiled_modules_stay_off(tmp_path, monkeypatch):
+    monkeypatch.setenv("TT_COMPILED", "0")
+    printed = run(
+        "import torch\nimport tt.core.types.state as state\nprint(state.__file__.endswith('.py'), torch.ones(1) + 1)\n",
+        folder=tmp_path,
+    )
+    assert printed == "True tensor([2.])\n"
