@@ -23,5 +23,6 @@ ALIASES: Final = {
     "torch.distributed.fsdp._fully_shard": "tt.distributed.fsdp",
     "torch.distributed.fsdp.api": "tt.distributed.fsdp",
     "torch.profiler.profiler": "tt.profiler",
+    "torch.utils.tensorboard.writer": "tt.utils.tensorboard",
 }
 """The name of a module in PyTorch, and the module of tt that serves it."""

@@ -6,6 +6,6 @@ from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035 - the 
 
 from tt.futures import Future
 
-BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = List  # noqa: UP006 - as PyTorch's
 
 __all__ = ["Any", "Dict", "Future", "List", "Optional", "Tuple", "Union"]

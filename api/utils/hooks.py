@@ -108,12 +108,9 @@ def warn_if_has_hooks(tensor: tt.Tensor) -> None:
     UserWarning
         That the file lacks a hook.
     """
-    for hook in (tensor._backward_hooks or {}).values():
-        if not getattr(hook, "__torch_unserializable__", False):
-            warn_user(
-                f"backward hook {hook!r} on tensor will not be serialized\n"
-                "  try: the decorator tt.utils.hooks.unserializable_hook, which says that it need not be"
-            )
+    from tt.core.methods.memory.pickling import warn_of_hooks  # only programs that save tensors need it
+
+    warn_of_hooks(tensor)
 
 
 def _with_nones(indices: Iterable[int], values: Iterable[Any], size: int) -> tuple[Any, ...]:

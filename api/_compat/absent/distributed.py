@@ -45,12 +45,12 @@ ABSENT: Final = [
             ),
             "torch.distributed.tensor._dtensor_spec": "DTensorSpec TensorMeta",
             "torch.distributed.tensor._utils": (
-                "compute_global_tensor_info compute_local_shape compute_local_shape_and_global_offset"
+                "compute_global_tensor_info compute_local_shape_and_global_offset"
             ),
             "torch.distributed.tensor.debug": "CommDebugMode visualize_sharding",
             "torch.distributed.tensor.device_mesh": "DeviceMesh",
             "torch.distributed.tensor.experimental": (
-                "context_parallel context_parallel_unshard implicit_replication local_map register_sharding"
+                "context_parallel implicit_replication local_map register_sharding"
             ),
             "torch.distributed.tensor.experimental._attention": (
                 "context_parallel context_parallel_unshard set_rotate_method"
@@ -71,13 +71,14 @@ ABSENT: Final = [
     *table(
         "tt has no remote procedure calls",
         {
-            "torch.distributed.autograd": "backward context get_gradients",
+            "torch.distributed.autograd": "is_available:false backward context get_gradients",
             "torch.distributed.nn": "RemoteModule",
             "torch.distributed.nn.api.remote_module": "RemoteModule",
             "torch.distributed.optim": "DistributedOptimizer",
             "torch.distributed.rpc": (
                 "PyRRef RRef RemoteProfilerManager RpcAgent RpcBackendOptions TensorPipeAgent "
-                "TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync shutdown"
+                "TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc "
+                "is_available:false remote rpc_async rpc_sync shutdown"
             ),
             "torch.distributed.rpc.api": "_all_gather _require_initialized _wait_all",
         },
@@ -99,9 +100,9 @@ ABSENT: Final = [
     *table(
         "tt.distributed has one implementation of groups, and no such part of PyTorch's",
         {
-            "torch._C._distributed_c10d": "FakeProcessGroup ProcessGroupGloo ProcessGroupNCCL Reducer _SymmetricMemory",
+            "torch._C._distributed_c10d": "FakeProcessGroup ProcessGroupGloo Reducer _SymmetricMemory",
             "torch._C._distributed_rpc": "PyRRef _is_current_rpc_agent_set:false",
-            "torch.distributed": "ProcessGroupGloo ProcessGroupMPI ProcessGroupNCCL",
+            "torch.distributed": "ProcessGroupGloo",
             "torch.distributed.distributed_c10d": "_new_process_group_helper _world",
             "torch.distributed.launcher": "LaunchConfig elastic_launch launch_agent",
             "torch.distributed.launcher.api": "LaunchConfig elastic_launch launch_agent",

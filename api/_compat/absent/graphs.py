@@ -30,10 +30,9 @@ ABSENT: Final = [
     *table(
         "tt does not export programs yet",
         {
-            "torch._export": "capture_pre_autograd_graph",
             "torch.export": (
                 "Constraint Dim ExportBackwardSignature ExportGraphSignature ExportedProgram ModuleCallEntry "
-                "ModuleCallSignature ShapesCollection draft_export export export_for_inference export_for_training "
+                "ModuleCallSignature ShapesCollection draft_export export "
                 "load register_dataclass save unflatten"
             ),
             "torch.export.decomp_utils": "CustomDecompTable",
@@ -48,26 +47,22 @@ ABSENT: Final = [
         "tt does not write ONNX files yet",
         {
             "torch.onnx": (
-                "ExportableModule JitScalarType ONNXProgram OnnxExporterError dynamo_export export "
+                "ExportableModule JitScalarType ONNXProgram OnnxExporterError export "
                 "register_custom_op_symbolic:none select_model_mode_for_export unregister_custom_op_symbolic:none"
             ),
-            "torch.onnx.errors": "CheckerError OnnxExporterError SymbolicValueError UnsupportedOperatorError",
+            "torch.onnx.errors": "OnnxExporterError SymbolicValueError UnsupportedOperatorError",
             "torch.onnx.ops": "symbolic symbolic_multi_out",
-            "torch.onnx.utils": "export export_to_pretty_string unconvertible_ops",
-            "torch.onnx.verification": "VerificationInfo find_mismatch verify verify_onnx_program",
-            **{
-                f"torch.onnx.symbolic_opset{number}": (
-                    "add cat conv2d div dropout expand gather gelu layer_norm masked_fill matmul mul permute repeat "
-                    "reshape scaled_dot_product_attention select size slice softmax squeeze sub transpose unsqueeze view"
-                )
-                for number in range(9, 21)
-            },
+            "torch.onnx.utils": "export unconvertible_ops",
+            "torch.onnx.verification": "VerificationInfo verify_onnx_program",
+            "torch.onnx.symbolic_opset9": "masked_fill softmax",
+            "torch.onnx.symbolic_opset11": "select squeeze unsqueeze",
+            "torch.onnx.symbolic_opset12": "dropout",
         },
     ),
     *table(
         "tt has no compiler yet",
         {
-            "torch._dynamo": "explain export mark_backed_size_oblivious maybe_mark_dynamic optimize run",
+            "torch._dynamo": "explain export optimize run",
             "torch._dynamo.backends.common": "aot_autograd",
             "torch._dynamo.backends.registry": "lookup_backend register_backend",
             "torch._dynamo.testing": "CompileCounter CompileCounterWithBackend",

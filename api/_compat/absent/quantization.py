@@ -17,6 +17,11 @@ _NAMES: Final = (
     "get_default_qat_qconfig get_default_qconfig get_default_qconfig_mapping prepare prepare_qat propagate_qconfig_ "
     "quantize quantize_dynamic quantize_qat"
 )
+_OLDER: Final = " ".join(
+    name
+    for name in _NAMES.split()
+    if name not in ("QConfigMapping", "fuse_modules_qat", "get_default_qconfig_mapping")
+)
 _LAYERS: Final = "Conv1d Conv2d Conv3d Embedding FloatFunctional Linear QFunctional"
 
 ABSENT: Final = table(
@@ -24,10 +29,9 @@ ABSENT: Final = table(
     {
         "torch": "quint2x4@tt._compat.absent_dtypes quint4x2@tt._compat.absent_dtypes",
         "torch.ao.nn.intrinsic": "ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU",
-        "torch.ao.nn.qat": _LAYERS,
+        "torch.ao.nn.qat": "Conv1d Conv2d Conv3d Embedding Linear",
         "torch.ao.nn.quantized": _LAYERS,
         "torch.ao.nn.quantized.dynamic": "LSTM Linear",
-        "torch.ao.ns.fx": "graph_matcher",
         "torch.ao.pruning": "WeightNormSparsifier",
         "torch.ao.quantization": _NAMES,
         "torch.ao.quantization.fake_quantize": "FakeQuantize FakeQuantizeBase FusedMovingAvgObsFakeQuantize",
@@ -37,10 +41,10 @@ ABSENT: Final = table(
         "torch.ao.quantization.qconfig_mapping": "QConfigMapping get_default_qconfig_mapping",
         "torch.ao.quantization.quantize_fx": "convert_fx fuse_fx prepare_fx prepare_qat_fx",
         "torch.nn.intrinsic": "ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU",
-        "torch.nn.qat": _LAYERS,
+        "torch.nn.qat": "Conv1d Conv2d Conv3d Embedding Linear",
         "torch.nn.quantized": _LAYERS,
         "torch.nn.quantized.dynamic": "LSTM Linear",
-        "torch.quantization": _NAMES,
+        "torch.quantization": _OLDER,
         "torch.quantization.observer": "MinMaxObserver MovingAverageMinMaxObserver ObserverBase",
     },
 )

@@ -6,9 +6,13 @@ what needs a feature that tt lacks raises where it is called.
 
 from __future__ import annotations
 
+from tt import device
 from tt._compat.torch.compiling import compile
 from tt._compat.torch.operators import ops
 from tt._compat.torch.torch_version import TorchVersion, __version__
 from tt.futures import Future
 
-__all__ = ["Future", "TorchVersion", "__version__", "compile", "ops"]
+__all__ = ["DeviceObjType", "Future", "TorchVersion", "__version__", "compile", "ops"]
+
+DeviceObjType = device
+"""The class of devices by the name that annotations use."""

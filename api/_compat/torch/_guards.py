@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from tt.core.dispatch.intercept.modes import active_modes
+from tt.core.layers.fake import FakeMode
+
 __all__ = ["active_fake_mode", "detect_fake_mode"]
 
 
 def active_fake_mode() -> Any:
     """Return the fake mode that is active, or None."""
-    from tt._compat.torch._subclasses.fake_tensor import FakeMode
-    from tt.utils._python_dispatch import _get_current_dispatch_mode_stack
-
-    modes = [mode for mode in _get_current_dispatch_mode_stack() if isinstance(mode, FakeMode)]
+    modes = [mode for mode in active_modes() if isinstance(mode, FakeMode)]
     return modes[-1] if modes else None
 
 

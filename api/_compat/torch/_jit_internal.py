@@ -20,7 +20,7 @@ __all__ = [
     "unused",
 ]  # fmt: skip
 
-BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = List  # noqa: UP006 - as PyTorch's
 
 
 def _copy_to_script_wrapper(fn: Any) -> Any:

@@ -39,8 +39,9 @@ def _tensor_str(self: tt.Tensor, indent: int) -> str:
     """Return the numbers of a tensor, without its name and suffixes; further rows are indented."""
     prefix = "tensor("
     text = format_tensor(self.detach())[len(prefix) : -1]
-    rows = text.split("\n")
-    return "\n".join([rows[0], *(" " * indent + row.lstrip() if row.strip() else row for row in rows[1:])])
+    # The rows of the text stand below its first number, which `prefix` moves.
+    first, *rows = text.split("\n")
+    return "\n".join([first, *(" " * indent + row[len(prefix) :] if row else row for row in rows)])
 
 
 def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:

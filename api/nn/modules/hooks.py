@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import tt
 from tt.library import warn_user
+from tt.nn.modules import registration
 from tt.nn.modules.calling import GLOBAL_HOOKS, HOOK_TABLES
 from tt.utils.hooks import BackwardHook, RemovableHandle
 
@@ -263,12 +264,15 @@ class GlobalTables(ModuleType):
     """The class of the module `module`: programs find the tables of global hooks there, and replace them."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_global_"):
-            return globals()[name]
+        for tables in (globals(), vars(registration)):
+            if name.startswith("_global_") and name in tables:
+                return tables[name]
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name.startswith("_global_"):
+        if name.startswith("_global_") and name in vars(registration):
+            vars(registration)[name] = value
+        elif name.startswith("_global_"):
             GLOBAL_HOOKS[:] = [True]  # the next call of a module sees whether there are any
             globals()[name] = value
         else:

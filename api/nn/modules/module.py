@@ -10,12 +10,6 @@ import tt
 from tt.nn.modules import hooks, registration, traversal
 from tt.nn.modules.calling import ModuleBase
 from tt.nn.modules.conversion import convert_members, converter, replica, reset_gradients, to_floating
-from tt.nn.modules.hooks import _global_backward_hooks as _global_backward_hooks
-from tt.nn.modules.hooks import _global_backward_pre_hooks as _global_backward_pre_hooks
-from tt.nn.modules.hooks import _global_forward_hooks as _global_forward_hooks
-from tt.nn.modules.hooks import _global_forward_hooks_always_called as _global_forward_hooks_always_called
-from tt.nn.modules.hooks import _global_forward_hooks_with_kwargs as _global_forward_hooks_with_kwargs
-from tt.nn.modules.hooks import _global_forward_pre_hooks as _global_forward_pre_hooks
 from tt.nn.modules.hooks import (
     add_hook,
     register_module_backward_hook,
@@ -23,11 +17,6 @@ from tt.nn.modules.hooks import (
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
-)
-from tt.nn.modules.registration import _global_buffer_registration_hooks as _global_buffer_registration_hooks
-from tt.nn.modules.registration import _global_module_registration_hooks as _global_module_registration_hooks
-from tt.nn.modules.registration import (
-    _global_parameter_registration_hooks as _global_parameter_registration_hooks,
 )
 from tt.nn.modules.registration import (
     after_hooks,

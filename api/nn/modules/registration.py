@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PLAIN_TYPES",
-    "_global_buffer_registration_hooks",
-    "_global_module_registration_hooks",
-    "_global_parameter_registration_hooks",
     "after_hooks",
     "attribute_names",
     "before_init",

@@ -82,3 +82,19 @@ def test_a_script_module_is_a_module():
                 return self.weight * x
 
     assert Scaled()(tt.ones(1)).tolist() == [3.0] and isinstance(Scaled(), tt.jit.ScriptModule)
+
+
+def test_an_interface_is_the_class():
+    @tt.jit.interface
+    class Named:
+        def forward(self, x):
+            return x
+
+    assert Named().forward(3) == 3
+
+
+def test_the_module_of_annotations_is_an_attribute():
+    import typing
+
+    assert tt.jit.annotations.List is typing.List  # noqa: UP006 - the name that programs import
+    assert tt.jit.annotations.BroadcastingList2[int]

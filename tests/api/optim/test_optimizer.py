@@ -12,6 +12,8 @@ import pytest
 import tt
 from tt.optim import SGD, Adam, Optimizer
 from tt.optim.optimizer import (
+    _default_to_fused_or_foreach,
+    _use_grad_for_differentiable,
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
     required,
@@ -326,3 +328,19 @@ def test_the_names_of_the_module_are_imported_when_they_are_asked_for():
         "assert vars(tt.optim)['Rprop'] is tt.optim.Rprop and 'tt.optim.rprop' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_step_of_another_library_records_gradients_only_if_it_is_differentiable():
+    class Mine(Optimizer):
+        @_use_grad_for_differentiable
+        def step(self):
+            return tt.is_grad_enabled()
+
+    for differentiable in (False, True):
+        assert Mine([tt.ones(1)], {"differentiable": differentiable}).step() is differentiable
+    assert not Mine([tt.ones(1)], {}).step()
+
+
+def test_a_step_on_the_cpu_is_neither_fused_nor_takes_lists_by_default():
+    assert _default_to_fused_or_foreach([tt.ones(1)], differentiable=False, use_fused=True) == (False, False)
+    assert _default_to_fused_or_foreach([], differentiable=False) == (False, False)

@@ -24,8 +24,8 @@ from tt.overrides import disabled_tt_function_impl as _disabled_torch_function_i
 
 __all__ = [
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Future", "Generator",
-    "Size", "device", "dtype", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "layout",
-    "memory_format",
+    "Size", "device", "dtype", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
+    "layout", "memory_format",
 ]  # fmt: skip
 
 TensorBase: Final = Tensor

@@ -88,3 +88,30 @@ def test_a_backward_hook_that_is_not_full_warns_where_it_misses_gradients(forwar
             layer([x] if as_list else x)
         assert [warning.category for warning in caught] == [FutureWarning] * (reason is not None)
         assert all(reason in str(warning.message) for warning in caught)
+
+
+def test_an_override_of_a_call_reaches_the_hooks_by_the_names_that_libraries_use():
+    class Loud(nn.Linear):
+        def __call__(self, x):
+            return self._call_impl(x) + 1
+
+    layer = Loud(1, 1)
+    plain = layer.forward(tt.ones(1))
+    seen = []
+    layer.register_forward_hook(lambda module, args, output: seen.append(output))
+    assert layer(tt.ones(1)).item() == plain.item() + 1
+    assert layer._wrapped_call_impl(tt.ones(1)).item() == plain.item()
+    assert len(seen) == 2
+
+
+def test_the_tables_of_hooks_of_all_modules_can_be_read():
+    from tt.nn.modules import module
+
+    handle = module.register_module_forward_hook(lambda *args: None)
+    assert handle.id in module._global_forward_hooks
+    handle.remove()
+    assert not module._global_forward_hooks
+    handle = module.register_module_buffer_registration_hook(lambda *args: None)
+    assert handle.id in module._global_buffer_registration_hooks
+    handle.remove()
+    assert module._EXTRA_STATE_KEY_SUFFIX == "_extra_state"

@@ -156,3 +156,23 @@ def test_a_batch_that_cannot_be_sent_is_an_exception():
         list(loader(lambda i: lambda: None, collate_fn=lambda b: b))
     with pytest.raises(tt.errors.GradientError, match="not a leaf"):
         list(loader(lambda i: tt.ones(2, requires_grad=True) * 2))
+
+
+@pytest.mark.torch
+def test_the_seed_of_numpy_in_a_worker_is_pytorchs():
+    theirs = pytest.importorskip("torch.utils.data._utils.worker")._generate_state
+    from tt.utils.data._utils.worker import _generate_state
+
+    for seed, worker in ((0, 0), (1, 3), (2**40 + 17, 2), (2**63 - 1, 11)):
+        assert _generate_state(seed, worker) == theirs(seed, worker)
+
+
+def test_a_watchdog_sees_that_the_process_that_started_this_one_is_gone(monkeypatch):
+    from tt.utils.data._utils.worker import ManagerWatchdog
+
+    watchdog = ManagerWatchdog()
+    assert watchdog.is_alive()
+    monkeypatch.setattr(os, "getppid", lambda: -1)
+    assert not watchdog.is_alive()
+    monkeypatch.undo()
+    assert not watchdog.is_alive()
