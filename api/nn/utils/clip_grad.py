@@ -198,11 +198,17 @@ def clip_grad_value_(
     clip_value : float
         The largest absolute value.
     foreach : bool, optional
-        Taken for PyTorch's sake: every form gives the same numbers.
+        False clips tensor by tensor; otherwise two calls serve the gradients of a device and dtype.
     """
     bound = float(clip_value)
     with tt.no_grad():
-        for grad in _gradients(parameters):
+        grads = _gradients(parameters)
+        for group in _groups(grads, foreach):
+            if len(group) > 1:
+                tt.ops._foreach_clamp_min_(group, -bound)
+                tt.ops._foreach_clamp_max_(group, bound)
+                continue
+            grad = group[0]
             stored = grad.coalesce() if grad.is_sparse else grad
             # What a sparse gradient does not store is zero, which stays.
             (stored.values() if stored.layout in _SPARSE else stored).clamp_(min=-bound, max=bound)

@@ -22,9 +22,6 @@ NAMES: Final = (
 )  # fmt: skip
 """Operators that formulas use."""
 
-OF_LISTS: Final = ("add", "add_", "addcdiv_", "addcmul_", "lerp_", "mul", "mul_", "sqrt", "sqrt_")
-"""Those of them that exist for lists."""
-
 Operand: TypeAlias = "tt.Tensor | list[tt.Tensor]"
 """What a formula computes with: a tensor, or one for each parameter."""
 
@@ -112,8 +109,9 @@ def loop() -> Arithmetic:
 @cache
 def foreach() -> Arithmetic:
     """Return the operators on lists."""
-    lists = {name: getattr(tt.ops, f"_foreach_{name}") for name in OF_LISTS}
-    return Arithmetic({name: lists.get(name) or _mapped(getattr(tt.ops, name)) for name in NAMES})
+    return Arithmetic(
+        {name: getattr(tt.ops, f"_foreach_{name}", None) or _mapped(getattr(tt.ops, name)) for name in NAMES}
+    )
 
 
 def _fresh(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -38,16 +38,31 @@ __all__ = ["FOREACH", "FUNCTORS", "Lists", "apart", "kernel_names", "tables"]
 
 FOREACH: Final = Program("foreach.cuh")
 
-FUNCTORS: Final = {
-    "_foreach_add.Scalar": ("AddNumber", ("self",), "scalar"),
-    "_foreach_add.List": ("Add", ("self", "other"), "alpha"),
-    "_foreach_mul.Scalar": ("MulNumber", ("self",), "scalar"),
+_UNARY: Final = (
+    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma",
+    "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
+    "tan", "tanh", "trunc",
+)  # fmt: skip
+_BINARY: Final = {
+    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "maximum": "Maximum", "minimum": "Minimum",
+    "clamp_min": "Maximum", "clamp_max": "Minimum",
+}  # fmt: skip
+
+FUNCTORS: Final[dict[str, tuple[str, tuple[str, ...], str | None]]] = {
+    **{f"_foreach_{name}": (name.capitalize(), ("self",), None) for name in _UNARY},
+    **{
+        f"_foreach_{name}.Scalar": (f"{functor}Number", ("self",), "scalar")
+        for name, functor in _BINARY.items()
+    },
+    **{
+        f"_foreach_{name}.List": (functor, ("self", "other"), "alpha" if name in ("add", "sub") else None)
+        for name, functor in _BINARY.items()
+    },
     "_foreach_mul.Tensor": ("MulNumber", ("self",), "other"),
-    "_foreach_mul.List": ("Mul", ("self", "other"), None),
+    "_foreach_div.Tensor": ("DivNumber", ("self",), "other"),
     "_foreach_addcmul.Scalar": ("AddCMul", ("self", "tensor1", "tensor2"), "value"),
     "_foreach_addcdiv.Scalar": ("AddCDiv", ("self", "tensor1", "tensor2"), "value"),
     "_foreach_lerp.Scalar": ("Lerp", ("self", "tensors1"), "weight"),
-    "_foreach_sqrt": ("Sqrt", ("self",), None),
 }
 """The functor of an operator, its lists, and its number."""
 
@@ -60,7 +75,7 @@ _OPTIONS: Final = struct.Struct("@dQqq")
 def kernel_names(dtype: str) -> list[str]:
     """Return the names of all kernels for a dtype."""
     names = [f"each_tensor<{dtype}, each::{functor}>" for functor, _, _ in FUNCTORS.values()]
-    return names + [
+    return [*dict.fromkeys(names)] + [
         f"norm_{part}<reduction::{norm}<{dtype}>, {BLOCK}>"
         for norm in _NORMS.values()
         for part in ("parts", "wholes")
@@ -180,7 +195,7 @@ def _composed(op: str, args: tuple[Any, ...]) -> Any:
 
 def _number(number: Any, device: Any) -> Any:
     """Return a number, or a handle of one on the device; None for others."""
-    if isinstance(number, complex):
+    if isinstance(number, complex | bool):  # which some operators refuse
         return None
     if not isinstance(number, TensorBase):
         return number

@@ -10,7 +10,10 @@ from tt.core.library import REGISTRY
 SHAPES = [(3,), (2, 4), (), (0, 2), (5,)]
 OPS = {
     "add": (1, (2.5,)), "mul": (1, (2.5,)), "sqrt": (1, ()), "addcmul": (3, (0.5,)), "addcdiv": (3, (0.5,)),
-    "lerp": (2, (0.25,)), "add.List": (2, ()), "mul.List": (2, ()),
+    "lerp": (2, (0.25,)), "add.List": (2, ()), "mul.List": (2, ()), "sub": (1, (2.5,)), "div": (1, (2.5,)),
+    "sub.List": (2, ()), "div.List": (2, ()), "maximum": (1, (1.5,)), "minimum.List": (2, ()), "clamp_max": (1, (1.5,)),
+    "clamp_min.List": (2, ()), "abs": (1, ()), "neg": (1, ()), "sign": (1, ()), "frac": (1, ()), "round": (1, ()),
+    "reciprocal": (1, ()), "rsqrt": (1, ()), "sigmoid": (1, ()), "exp": (1, ()), "lgamma": (1, ()), "log1p": (1, ()),
 }  # fmt: skip
 
 
