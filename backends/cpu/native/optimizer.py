@@ -243,8 +243,9 @@ def inplace(op: str, call: Callable[..., Call | None], function: str, *args: Any
     """Change the tensors of the first list."""
     request, targets = call(function, *args), args[0]
     if request is not None and not any(shares(operand, targets) for operand in args[1:]):
-        inputs = tuple([handles(operand) for operand in request[1]])
-        if POINTWISE.each(request[0], inputs, request[2], handles(targets)):
+        outputs = handles(targets)
+        inputs = tuple([outputs if operand is targets else handles(operand) for operand in request[1]])
+        if POINTWISE.each(request[0], inputs, request[2], outputs):
             # Below the dispatcher, which would have counted the changes.
             for tensor in targets:
                 tensor._bump_version()
