@@ -206,7 +206,7 @@ LEFT_OUT: Final = (
         "tt.amp, tt.cpu.amp, tt.cuda.amp, tt.masked",
     ),
     _row(
-        "DispatchKey* ExcludeDispatchKeyGuard library.fallthrough_kernel library.get_ctx "
+        "DispatchKey* ExcludeDispatchKeyGuard library.fallthrough_kernel "
         "library.triton_op library.wrap_triton",
         "the keys of PyTorch's dispatcher do not exist: layers and plugins take their place",
         "tt.library.Layer; docs/plugins.md",
