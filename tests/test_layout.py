@@ -31,7 +31,7 @@ PRODUCT: Final = (
 
 TESTED_ELSEWHERE: Final = {
     "api/distributed/{algorithms/ddp_comm_hooks/*,algorithms/model_averaging/*,backend,call,carried,"
-    "checkpoint/state_dict,checks,constants,"
+    "checks,constants,"
     "derived,engines/gloo/*,engines/meeting,engines/mpi_world,engines/nccl_libraries,engines/pmi,errors,"
     "fsdp/averages,fsdp/passes,fsdp/policies,fsdp/sharded_parameter,fsdp/wrap,"
     "optim/post_localSGD_optimizer,process_group,reductions,target,work}.py": "training, faults: tests/api/distributed",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tt
+import tt.distributed as dist
 from tt import Tensor
 from tt.distributed.fsdp.sharded_parameter import ShardedParameter, ShardedTensor, whole
 from tt.nn import Module
@@ -37,12 +38,15 @@ class StateDictOptions:
         Whether parameters that require no gradient are left out.
     strict : bool
         Whether a model's names must all be there, and no others.
+    broadcast_from_rank0 : bool
+        Whether the state that is set is that of rank 0, the others' being ignored; needs `full_state_dict`.
     """
 
     full_state_dict: bool = False
     cpu_offload: bool = False
     ignore_frozen_params: bool = False
     strict: bool = True
+    broadcast_from_rank0: bool = False
 
 
 def get_model_state_dict(model: Module, *, options: StateDictOptions | None = None) -> dict[str, Any]:
@@ -76,8 +80,11 @@ def set_model_state_dict(
     ------
     RuntimeError
         Names or shapes differ.
+    ValueError
+        `broadcast_from_rank0` without `full_state_dict`.
     """
     strict = options is None or options.strict
+    model_state_dict = _received(model_state_dict, options)
     own = _plain(model).state_dict(keep_vars=True)
     imported = {name: _imported(value, own.get(name)) for name, value in model_state_dict.items()}
     return _plain(model).load_state_dict(imported, strict=strict)
@@ -118,7 +125,10 @@ def set_optimizer_state_dict(
     ------
     RuntimeError
         A parameter's name is not there.
+    ValueError
+        `broadcast_from_rank0` without `full_state_dict`.
     """
+    optim_state_dict = _received(optim_state_dict, options)
     names = {parameter: name for name, parameter in _parameters(model).items()}
     group_of = {name: group for group in optim_state_dict["param_groups"] for name in group["params"]}
     for optimizer in _all(optimizers):
@@ -193,6 +203,20 @@ def _like(value: Any, parameter: Tensor) -> Any:
     ):
         return ShardedTensor.of(value, parameter.placement)
     return value
+
+
+def _received(state: dict[str, Any], options: StateDictOptions | None) -> dict[str, Any]:
+    """Return the state that is to be set: this rank's, or that of rank 0."""
+    if options is None or not options.broadcast_from_rank0:
+        return state
+    if not options.full_state_dict:
+        raise ValueError(
+            "StateDictOptions: broadcast_from_rank0 needs full_state_dict, for rank 0 has only its own part of a state"
+        )
+    carried: list[Any] = [state if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(carried, src=0)
+    result: dict[str, Any] = carried[0]
+    return result
 
 
 def _exported(value: Any, options: StateDictOptions) -> Any:
