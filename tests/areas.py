@@ -57,6 +57,12 @@ AREAS: Final = (
         ("g++", "clang++"),
     ),
     Area(
+        "PyTorch's libraries from wheels",
+        "${PYTHON:-python3} -m tests.ecosystem"
+        " --only einops torchmetrics timm lightning transformers transformers_generation",
+        ("tests/ecosystem", "api/as_torch", "api/_compat/torch"),
+    ),
+    Area(
         "browser",
         "make browser",
         ("docs/conf.py", "docs/site", "cli/pages", "tests/docs/test_browser.py"),

@@ -68,7 +68,7 @@ def create(folder: Path, tell: bool = True) -> Environment:
         _call(sys.executable, "-m", "venv", str(folder))
     wheels = folder / "wheels"
     if tell:
-        sys.stderr.write(f"building a wheel of this checkout into {wheels}\n")
+        sys.stderr.write(f"building wheels of this checkout into {wheels}\n")
     for stale in wheels.glob("*.whl"):
         stale.unlink()
     # What is compiled in this checkout from the same sources is not compiled again.
@@ -83,11 +83,13 @@ def create(folder: Path, tell: bool = True) -> Environment:
         "--no-deps",
         *isolation,
     ]
-    _call(*wheel, "--wheel-dir", str(wheels), str(ROOT), TT_LIBRARIES=str(ROOT / ".editable" / "tt"))
-    (built,) = wheels.glob("*.whl")
+    for project in (ROOT, ROOT / "packages" / "tt-torchvision"):
+        _call(*wheel, "--wheel-dir", str(wheels), str(project), TT_LIBRARIES=str(ROOT / ".editable" / "tt"))
+    built = [str(path) for path in wheels.glob("*.whl")]
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _call(*pip, str(built))
-    _call(*pip, "--force-reinstall", "--no-deps", str(built))
+    _call(*pip, *built)
+    # The version does not tell whether the wheels of an earlier run are those of today.
+    _call(*pip, "--force-reinstall", "--no-deps", *built)
     _call(str(python), "-m", "tt.cli.main", "as-torch", "install")
     return environment
 

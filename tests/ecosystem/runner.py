@@ -84,8 +84,10 @@ def _run(part: Callable[[], Any]) -> dict[str, Any]:
 
 
 def _told(error: BaseException) -> str:
+    """Return the end of the traceback, and in the last line the error's class and the first line of its text."""
     lines = traceback.format_exc().rstrip().splitlines()
-    return "\n".join([*lines[-LINES:], f"{type(error).__name__}: {str(error).strip()}"])
+    first = str(error).strip().partition("\n")[0]
+    return "\n".join([*lines[-LINES:], f"{type(error).__name__}: {first}"])
 
 
 def _versions(requirements: tuple[str, ...]) -> dict[str, str]:
