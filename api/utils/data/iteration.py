@@ -251,6 +251,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """End the workers."""
         self._pool.close()
 
+    # Trainers end the workers that a loader keeps, and then drop its pass.
+    _shutdown_workers = close
+
     def __del__(self) -> None:
         pool = getattr(self, "_pool", None)
         if pool is not None:

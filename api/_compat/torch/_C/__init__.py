@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import tt
 from tt import Generator, Size, Tensor, device, dtype, layout, memory_format
+from tt._compat.torch._C import _nn
 from tt._compat.torch._C._dispatch import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from tt._utils import _get_available_device_type
 from tt.autograd.variable import Variable
@@ -86,6 +87,11 @@ def _get_privateuse1_backend_name() -> str:
 def _is_alias_of(first: tt.Tensor, second: tt.Tensor) -> bool:
     """Return whether two tensors share their memory."""
     return bool(first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr())
+
+
+# --- the operators of layers, of transforms and of matrices, which are functions of modules below this one ----------
+
+_fft = _linalg = _special = _nn
 
 
 # --- TorchScript: settings that nothing reads -----------------------------------------------------------------------

@@ -208,6 +208,15 @@ def test_persistent_workers_begin_again_in_the_middle():
     assert [y.item() for _, y in batches] == list(range(30))
 
 
+def test_a_program_ends_persistent_workers_and_begins_anew():
+    batches = DataLoader(Shares(5), num_workers=2, persistent_workers=True)
+    first = [x.item() for x in batches]
+    batches._iterator._shutdown_workers()
+    assert batches._iterator.closed
+    batches._iterator = None
+    assert [x.item() for x in batches] == first
+
+
 # --- loaders and passes of libraries ----------------------------------------------------------------------------------
 
 
