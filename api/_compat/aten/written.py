@@ -129,7 +129,12 @@ def _assert_async(self: Tensor, assert_msg: str = "the values of a tensor are no
         raise RuntimeError(assert_msg)
 
 
+def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    return tt.sparse.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+
+
 WRITTEN: Final[dict[str, Callable[..., Any]]] = {
+    "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor": _sparse_addmm,
     # Python values.
     "size(Tensor self) -> int[]": lambda self: list(self.shape),
     "size.int(Tensor self, int dim) -> int": lambda self, dim: self.size(dim),
@@ -152,6 +157,7 @@ WRITTEN: Final[dict[str, Callable[..., Any]]] = {
     "_assert_async(Tensor self) -> ()": _assert_async,
     "_assert_async.msg(Tensor self, str assert_msg) -> ()": _assert_async,
     # Copies and views.
+    "_pin_memory(Tensor self, Device? device=None) -> Tensor": lambda self, device=None: self.pin_memory(),
     "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
     "MemoryFormat? memory_format=None) -> Tensor(a)": (
         lambda self, dtype, non_blocking=False, copy=False, memory_format=None: _to(
