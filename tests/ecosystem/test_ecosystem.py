@@ -34,7 +34,6 @@ PROGRAMS = _without_the_facade(EXPECTED.parent / "jobs" / "small_programs.py")
 
 UNDER_THE_FACADE_ALONE = {
     "operators_of_a_library": "kernels of tt.library take a backend's handles, those of torch.library tensors",
-    "callback_after_backward": "Variable has no engine yet",
 }
 
 

@@ -53,11 +53,11 @@ class _Preferences(_InOrder, DPOTrainer):
     pass
 
 
-def _train(kind, settings, data, **options):
+def _train(kind, settings, data, reference=(), **options):
     with tempfile.TemporaryDirectory() as folder:
         trainer = kind(
             model=_llama(), args=settings(output_dir=folder, **FIXED, **options), train_dataset=Dataset.from_list(data),
-            processing_class=_tokenizer(),
+            processing_class=_tokenizer(), **dict(reference),
         )  # fmt: skip
         trainer.train()
         losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
@@ -81,4 +81,4 @@ def completions_only():
 
 def preferences():
     data = [{"prompt": "the cat", "chosen": " sat on the mat", "rejected": " ran"}] * 4
-    return _train(_Preferences, DPOConfig, data, beta=0.2)
+    return _train(_Preferences, DPOConfig, data, {"ref_model": _llama()}, beta=0.2)
