@@ -227,10 +227,12 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int 
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """Return a CPU tensor that shares the memory of a NumPy array; one that is read-only stays so.
 
+    A tensor is returned as it is: it too has ``__array_interface__``, by which libraries know NumPy's arrays.
+
     Raises
     ------
     TypeError
-        For anything but an array, and for dtypes that tensors do not have.
+        For anything but an array or a tensor, and for dtypes that tensors do not have.
     ValueError
         For byte orders, strides and alignments that tensors do not have.
 
@@ -242,6 +244,8 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     tensor([1.5000, 2.0000])
     """
     if not isinstance(ndarray, np.ndarray):
+        if isinstance(ndarray, Tensor):
+            return ndarray
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     check_array(ndarray)
     if not ndarray.flags.aligned:

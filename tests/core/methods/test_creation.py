@@ -228,6 +228,14 @@ def test_python_types_are_dtypes():
 # --- copying and sharing -------------------------------------------------------------------------------------------
 
 
+def test_from_numpy_returns_tensors_as_they_are():
+    x = tt.ones(2, requires_grad=True)
+    assert hasattr(x.detach(), "__array_interface__")  # by which libraries take it for an array
+    assert tt.from_numpy(x) is x
+    with pytest.raises(TypeError, match="expected np.ndarray"):
+        tt.from_numpy([1.0])
+
+
 def test_tensor_copies_arrays_and_as_tensor_and_from_numpy_share_them():
     source = np.array([1.0, 2.0])
     copied, shared, wrapped = tt.tensor(source), tt.as_tensor(source), tt.from_numpy(source)
