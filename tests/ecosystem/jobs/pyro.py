@@ -75,7 +75,7 @@ def enumeration():
 
     @config_enumerate
     def model():
-        weights = pyro.param("weights", torch.tensor([0.4, 0.6]), constraint=constraints.simplex)
+        weights = pyro.param("weights", torch.tensor([0.3, 0.7]), constraint=constraints.simplex)
         locs = pyro.param("locs", torch.tensor([1.0, 9.0]))
         with pyro.plate("data", len(data)):
             z = pyro.sample("z", dist.Categorical(weights))
@@ -159,7 +159,9 @@ def modules():
 
 
 def distributions():
-    flow = dist.transforms.AffineAutoregressive(kit.fill(pyro.nn.AutoRegressiveNN(3, [8])))
+    flow = dist.transforms.AffineAutoregressive(
+        kit.fill(pyro.nn.AutoRegressiveNN(3, [8], permutation=torch.tensor([0, 2, 1])))
+    )
     base = dist.Normal(torch.zeros(3), 1.0).to_event(1)
     x = kit.tensor(4, 3)
     d = dist.TransformedDistribution(base, [flow])
