@@ -80,7 +80,7 @@ ABSENT: Final = [
                 "TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc "
                 "is_available:false remote rpc_async rpc_sync shutdown"
             ),
-            "torch.distributed.rpc.api": "_all_gather _require_initialized _wait_all",
+            "torch.distributed.rpc.api": "_all_gather _require_initialized:same _wait_all",
         },
     ),
     *table(

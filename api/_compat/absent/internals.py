@@ -52,7 +52,7 @@ ABSENT: Final = [
     *table(
         "tt has no data pipes",
         {
-            "torch.utils.data": "DFIterDataPipe DataChunk IterDataPipe MapDataPipe functional_datapipe",
+            "torch.utils.data": "DFIterDataPipe DataChunk IterDataPipe MapDataPipe",
             "torch.utils.data.datapipes._decorator": "functional_datapipe guaranteed_datapipes_determinism",
             "torch.utils.data.datapipes.datapipe": (
                 "DFIterDataPipe DataChunk IterDataPipe MapDataPipe _IterDataPipeSerializationWrapper "

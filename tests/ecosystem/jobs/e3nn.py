@@ -17,7 +17,7 @@ def irreps():
         irreps.dim,
         irreps.lmax,
         str(irreps.simplify()),
-        str(o3.Irrep("1o") * o3.Irrep("1o")),
+        [str(i) for i in o3.Irrep("1o") * o3.Irrep("1o")],
         [str(i) for i in o3.Irrep("1o") * o3.Irrep("2e")],
         str(o3.Irreps.spherical_harmonics(2)),
         [s.start for s in irreps.slices()],

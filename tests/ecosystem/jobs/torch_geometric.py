@@ -179,7 +179,7 @@ def tools():
 
 def models():
     x, edges = kit.tensor(5, 4), _edges()
-    gae = nn.GAE(kit.fill(nn.GCNConv(4, 3)))
+    gae = kit.fill(nn.GAE(nn.GCNConv(4, 3)))
     z = gae.encode(x, edges)
     return (
         kit.fill(nn.GraphSAGE(4, 8, 2, out_channels=3)).eval()(x, edges),
