@@ -12,7 +12,7 @@ from fastai.callback.schedule import SchedCos, combine_scheds
 from fastai.callback.tracker import EarlyStoppingCallback, SaveModelCallback
 from fastai.data.core import DataLoaders, Datasets
 from fastai.data.load import DataLoader
-from fastai.data.transforms import Categorize, RandomSplitter
+from fastai.data.transforms import Categorize, IndexSplitter
 from fastai.learner import Learner
 from fastai.losses import CrossEntropyLossFlat, LabelSmoothingCrossEntropy
 from fastai.metrics import F1Score, RocAucBinary, accuracy, rmse
@@ -141,7 +141,7 @@ def data_block():
     data = Datasets(
         items,
         [[lambda i: torch.full((3,), float(i))], [lambda i: "ab"[i % 2], Categorize()]],
-        splits=RandomSplitter(seed=1)(items),
+        splits=IndexSplitter([1, 5])(items),
     )
     batch = data.dataloaders(bs=4, shuffle=False, num_workers=0).one_batch()
     return list(batch), list(data.vocab), len(data.valid)
