@@ -9,6 +9,7 @@ import pytest
 
 import tt
 from tt import nn
+from tt.nn.modules.calling import HOOK_TABLES
 
 
 @pytest.mark.torch
@@ -115,3 +116,16 @@ def test_the_tables_of_hooks_of_all_modules_can_be_read():
     assert handle.id in module._global_buffer_registration_hooks
     handle.remove()
     assert module._EXTRA_STATE_KEY_SUFFIX == "_extra_state"
+
+
+def test_hooks_of_a_module_from_a_state_with_all_tables_are_called():
+    # Files and copies in PyTorch's form have every table, also empty ones.
+    source = nn.Linear(2, 1)
+    state = {**vars(source), **{name: OrderedDict() for name in HOOK_TABLES}}
+    state.pop("_may_have_hooks", None)
+    module = nn.Linear.__new__(nn.Linear)
+    module.__setstate__(state)
+    seen = []
+    module.register_forward_hook(lambda module, args, result: seen.append(result.shape))
+    module(tt.ones(3, 2))
+    assert seen == [(3, 1)]
