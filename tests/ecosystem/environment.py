@@ -8,11 +8,15 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tests.tiers import ROOT
+from tt._compat.torch.torch_version import __version__
 
-__all__ = ["Environment", "create"]
+__all__ = ["Environment", "create", "here"]
+
+CONSTRAINTS: Final = "constraints.txt"
+"""The file of an environment that holds the stand-in at its version."""
 
 
 class Environment(NamedTuple):
@@ -25,15 +29,10 @@ class Environment(NamedTuple):
         """Install what a job requires; return nothing, or why it cannot be installed."""
         if not self.installs:
             return ""
-        command = [
-            self.command[0],
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            *requirements,
-        ]
+        # Or a library that asks for a newer torch has the stand-in replaced by PyTorch.
+        constraints = Path(self.command[0]).parents[1] / CONSTRAINTS
+        command = [self.command[0], "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        command += ["--constraint", str(constraints), *requirements]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         lines = [
             line for line in done.stderr.splitlines() if line.startswith("ERROR")
@@ -91,6 +90,7 @@ def create(folder: Path, tell: bool = True) -> Environment:
     # The version does not tell whether the wheels of an earlier run are those of today.
     _call(*pip, "--force-reinstall", "--no-deps", *built)
     _call(str(python), "-m", "tt.cli.main", "as-torch", "install")
+    (folder / CONSTRAINTS).write_text(f"torch=={__version__}\n")
     return environment
 
 
