@@ -248,7 +248,7 @@ def _unless_idle(cached: CachedCall, layer: Layer, context: ResolveContext) -> C
         return cached  # the composite may still serve calls that the operator as such does not
     # Of an operator without kernels of its own, one over tensors: it gets them as they are, like the composite.
     over_tensors = kind == "composite" and below.kind == COMPOSITE and below.backend is not ABSENT
-    if below.kind not in (KERNEL, MUTATE) and not over_tensors:
+    if below.kind not in (KERNEL, LAYER, MUTATE, PYTHON) and not over_tensors:
         return cached
     context.resolution.when_idle = layer.idle, below.resolution
     context.resolution.candidates[-1].reason += "; in threads where the layer is idle, the kernel below runs"
