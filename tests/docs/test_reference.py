@@ -58,8 +58,8 @@ IMPLEMENTING = (
     "nn.grouped_products", "nn.modules*", "nn.parallel.*",
     "nn.uninitialized", "nn.utils.clip_grad", "nn.utils.convert_parameters", "nn.utils.fusion", "nn.utils.init",
     "nn.utils.memory_format", "nn.utils.spectral_norm", "nn.utils.weight_norm", "optim.[!ls]*", "optim.lbfgs",
-    "fx.passes", "fx.passes.utils", "optim.lr_scheduler.*", "optim.sgd", "optim.sparse_adam", "optim.swapping", "serialization.*",
-    "sparse.gradcheck", "sparse.typed", "utils.benchmark.*", "utils.checkpoint_states",
+    "fx.passes", "fx.passes.utils", "optim.lr_scheduler.*", "optim.sgd", "optim.sparse_adam", "optim.swapping",
+    "serialization.*", "sparse.gradcheck", "sparse.typed", "utils.benchmark.*", "utils.checkpoint_states",
     "utils.data.*", "utils.swap", "distributions.transformed_distribution",
 )  # fmt: skip
 
