@@ -18,7 +18,7 @@ def _get_global_rank(group: ProcessGroup, rank: int) -> int:
     return dist.get_global_rank(group, rank)
 
 
-def _rank_not_in_group(group: ProcessGroup | int | None) -> bool:
+def _rank_not_in_group(group: ProcessGroup | None) -> bool:
     """Return whether this rank is none of a group's."""
     return group is not None and dist.get_rank(group) == -1
 

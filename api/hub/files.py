@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlparse
 from urllib.request import Request, urlopen
 
 import tt
-from tt.core.types.spelling import SPELLING
+from tt import as_torch
 from tt.errors import CorruptFileError, ValueRangeError
 
 __all__ = ["HASH_REGEX", "download_url_to_file", "get_dir", "load_state_dict_from_url", "opened", "set_dir"]
@@ -28,7 +28,8 @@ class _Folder:
 
 def _get_torch_home() -> str:
     """Return the folder of everything that is kept: `$TT_HOME`, or `~/.cache/tt`."""
-    package = SPELLING.package  # under the facade it is PyTorch's, whose files are used again
+    # Under the facade it is PyTorch's, whose files are used again.
+    package = "torch" if as_torch.is_installed() else "tt"
     home = os.environ.get(f"{package.upper()}_HOME")
     if home:
         return os.path.expanduser(home)

@@ -457,7 +457,7 @@ def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _default_to_fused_or_foreach(
-    params: Iterable[tt.Tensor], differentiable: bool, use_fused: bool = False
+    params: Iterable[tt.Tensor | None], differentiable: bool, use_fused: bool = False
 ) -> tuple[bool, bool]:
     """Return whether a step is one call for all tensors, and whether it takes lists of tensors.
 

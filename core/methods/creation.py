@@ -224,7 +224,7 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int 
     return new
 
 
-def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
+def from_numpy(ndarray: np.ndarray[Any, Any] | Tensor) -> Tensor:
     """Return a CPU tensor that shares the memory of a NumPy array; one that is read-only stays so.
 
     A tensor is returned as it is: it too has ``__array_interface__``, by which libraries know NumPy's arrays.

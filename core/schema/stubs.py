@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tt.core.by_name import module_named, object_named
+from tt.core.lazy import own_names
 from tt.core.schema.generate import write
 from tt.core.schema.load import load
 from tt.core.schema.model import OpDefinition
@@ -230,7 +231,7 @@ def lazy_stubs() -> dict[str, str]:
 def lazy_stub(name: str) -> str:
     """Return the stub of a module with lazy names; those of functions have no type."""
     module = module_named(name)
-    lazy = vars(module)["__getattr__"]
+    lazy = own_names(module)["__getattr__"]  # `vars` of some packages would import all modules
     lines = [_NOTICE, "from typing import Any"]
     for member, source in sorted(lazy.sources.items()):
         if callable(source):

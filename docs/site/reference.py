@@ -54,9 +54,9 @@ NAMESPACES: Final = {
         "utils.hooks", "utils.weak",
     ),
     "Graphs": (
-        "fx", "fx.graph", "fx.graph_module", "fx.node", "fx.proxy", "fx.interpreter", "fx.traceback", "fx.subgraph_rewriter",
-        "fx.immutable_collections", "fx.operator_schemas", "fx.passes.shape_prop", "fx.passes.split_module",
-        "fx.passes.utils.matcher_utils",
+        "fx", "fx.graph", "fx.graph_module", "fx.node", "fx.proxy", "fx.interpreter", "fx.traceback",
+        "fx.subgraph_rewriter", "fx.immutable_collections", "fx.operator_schemas", "fx.passes.shape_prop",
+        "fx.passes.split_module", "fx.passes.utils.matcher_utils",
     ),
     "Testing and measuring": (
         "testing", "utils.benchmark", "utils.flop_counter", "utils.module_tracker", "utils.tensorboard",

@@ -14,8 +14,8 @@ from tests.processes import printed_by
 from tt.core import library
 
 PYTORCH = {
-    "CustomOp", "Library", "custom_op", "define", "get_ctx", "get_kernel", "impl", "impl_abstract", "infer_schema", "opcheck",
-    "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_tt_dispatch",
+    "CustomOp", "Library", "custom_op", "define", "get_ctx", "get_kernel", "impl", "impl_abstract", "infer_schema",
+    "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_tt_dispatch",
     "register_vmap",
 }  # fmt: skip
 """The names of `torch.library`; `CustomOp` is the class of what `custom_op` returns."""

@@ -75,7 +75,9 @@ class TorchOps:
             raise AttributeError(name)
         if name != "aten":
             plugins().activate("namespace", name)
-        namespace = _ops.aten if name == "aten" else (_Prim if name == "prim" else OpNamespace)(REGISTRY, name)
+        namespace = (
+            _ops.aten if name == "aten" else (_Prim if name == "prim" else OpNamespace)(REGISTRY, name)
+        )
         setattr(self, name, namespace)
         return namespace
 

@@ -803,7 +803,8 @@ class Module(ModuleBase):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
-        if "_forward_hooks" in state:  # as files and copies of PyTorch's form have them: calls look at the tables
+        # As files and copies of PyTorch's form have them: calls look at the tables.
+        if "_forward_hooks" in state:
             self.__dict__["_may_have_hooks"] = True
 
     def _replicate_for_data_parallel(self) -> Self:

@@ -9,7 +9,7 @@ import tt
 
 __all__ = ["NamedMemberAccessor", "swap_tensor"]
 
-_ABSENT = object()
+_ABSENT: Any = object()
 
 
 def swap_tensor(module: tt.nn.Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
@@ -52,6 +52,7 @@ def swap_tensor(module: tt.nn.Module, name: str, tensor: Any, allow_missing: boo
         raise KeyError('tensor name can\'t contain "."')
     if not name:
         raise KeyError('tensor name can\'t be empty string ""')
+    before: Any
     for table in (module._parameters, module._buffers):
         if name in table:
             before = table[name]

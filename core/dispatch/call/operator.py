@@ -442,9 +442,7 @@ class Operator:
                 else inspect.Parameter.POSITIONAL_OR_KEYWORD
             )
             default = inspect.Parameter.empty if argument.default is MISSING else argument.default
-            parameters.append(
-                inspect.Parameter(name, kind, default=default, annotation=str(argument.type))
-            )
+            parameters.append(inspect.Parameter(name, kind, default=default, annotation=str(argument.type)))
         if overload.form == "functional" and self.definition.has_out:
             parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
         return inspect.Signature(parameters)

@@ -42,7 +42,10 @@ def test_the_folder_is_tts_and_pytorchs_under_the_facade(monkeypatch, tmp_path):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "b"))
     assert tt.hub._get_torch_home() == str(tmp_path / "a")
     assert tt.hub.get_dir() == str(tmp_path / "a" / "hub")
-    program = "import tt.as_torch as a; a.install(); import torch; print(torch.hub.get_dir(), torch.hub._get_torch_home())"
+    program = """from tt import as_torch
+as_torch.install()
+from torch import hub
+print(hub.get_dir(), hub._get_torch_home())"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(tmp_path / "b" / "hub"), str(tmp_path / "b")]
     monkeypatch.delenv("TT_HOME")

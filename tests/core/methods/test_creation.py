@@ -232,7 +232,7 @@ def test_from_numpy_returns_tensors_as_they_are():
     x = tt.ones(2, requires_grad=True)
     assert hasattr(x.detach(), "__array_interface__")  # by which libraries take it for an array
     assert tt.from_numpy(x) is x
-    with pytest.raises(TypeError, match="expected np.ndarray"):
+    with pytest.raises(TypeError, match=r"expected np\.ndarray"):
         tt.from_numpy([1.0])
 
 

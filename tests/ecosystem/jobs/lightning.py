@@ -19,9 +19,9 @@ from torch.utils.data import DataLoader, TensorDataset
 from tests.ecosystem import kit
 
 REQUIRES = (
-    "lightning",
-    "pytorch-lightning",
-    "torchmetrics",
+    "lightning==2.6.6",
+    "pytorch-lightning==2.6.6",
+    "torchmetrics==1.9.0",
     "lightning-utilities",
     "fsspec",
     "pyyaml",

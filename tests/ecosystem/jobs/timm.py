@@ -14,7 +14,7 @@ from timm.utils import ModelEmaV3, accuracy, dispatch_clip_grad
 
 from tests.ecosystem import kit
 
-REQUIRES = ("timm==1.0.31", "torchvision", "huggingface-hub", "safetensors", "pyyaml", "pillow")
+REQUIRES = ("timm==1.0.31", "torchvision==0.28.0", "huggingface-hub", "safetensors", "pyyaml", "pillow")
 
 
 def _forward(name, size=64, **keywords):

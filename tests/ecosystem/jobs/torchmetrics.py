@@ -9,7 +9,7 @@ import torchmetrics.nominal
 from torchmetrics import MetricCollection
 from torchmetrics import functional as TF
 
-REQUIRES = ("torchmetrics", "lightning-utilities", "packaging")
+REQUIRES = ("torchmetrics==1.9.0", "lightning-utilities", "packaging")
 
 
 def _logits(seed=0, rows=64, classes=5):
