@@ -88,7 +88,7 @@ TESTED_ELSEWHERE: Final = {
     "testing/*": "faults that they must find, and operators that are right: tests/testing",
     "plugins/autograd/plugin.py": "members of tensors: tests/plugins/autograd",
     "plugins/autograd/formulas/*": "tests/plugins/autograd/formulas/test_formulas.py, for every operator",
-    "plugins/autograd/record/{codes,grad_state,hooks,mutating,plans,refcount,rules}.py": (
+    "plugins/autograd/record/{codes,grad_state,hooks,mutating,plans,refcount}.py": (
         "tests/plugins/autograd/record"
     ),
     "plugins/autograd/transforms/{levels,randomness,unwrap}.py": "tests/plugins/autograd/transforms",

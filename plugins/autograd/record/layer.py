@@ -265,6 +265,8 @@ class AutogradLayer(Layer):
         for number, tensor in enumerate(tensors):
             if STATE.floating >> tensor._spec.code & 1:
                 attach(tensor, node, number)
+                if target is None:
+                    tensor._root = None  # a view of what only a composite knows is no view to the program
         if root is not None and root is not target:
             # The change, as visible in the viewed tensor, has no gradient either.
             attach(root, node, 0)

@@ -487,6 +487,9 @@ class GradientRule(LayerRule):
             record = attach(single, node, 0)
             if self.is_view:
                 self.note_view(single, record, args, -1)
+            elif single._root is not None:
+                # A composite below returned a view of what only it knows: to the program the result is no view.
+                single._root = None
             return result
         return self.finish_several(args, result, needs, nodes, numbers, starts)
 
@@ -529,6 +532,8 @@ class GradientRule(LayerRule):
                     record = attach(tensor, node, number)
                     if self.is_view:
                         self.note_view(tensor, record, args, number)
+                    elif tensor._root is not None:  # as above
+                        tensor._root = None
             # A formula of `g` alone knows the gradient of the first result; the others get no history.
             if not self.takes_all:
                 break
