@@ -165,7 +165,7 @@ _MEMBERS = {
         "_chunk_cat _safe_softmax _softmax_backward_data _unsafe_masked_index _unsafe_masked_index_put_accumulate"
     ),
     "tt._compat.checks": (
-        "_assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
+        "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
         "_check_value _shape_as_tensor"
     ),
     "tt.jit": "fork wait",

@@ -25,7 +25,7 @@ class AbsentDtype:
     >>> quint4x2.itemsize
     Traceback (most recent call last):
         ...
-    tt.errors.UnsupportedError: torch.quint4x2.itemsize: tt has no dtypes of less than a byte
+    tt.core.errors.UnsupportedError: torch.quint4x2.itemsize: tt has no dtypes of less than a byte
     """
 
     __slots__ = ("_name",)

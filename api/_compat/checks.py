@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import tt
-from tt.errors import ArgumentError
+from tt.errors import ArgumentError, ElementCountError, ValueRangeError
 from tt.overrides import handle_tt_function, has_tt_function
 
 __all__ = [
     "_assert",
+    "_assert_async",
     "_check",
     "_check_index",
     "_check_is_size",
@@ -36,6 +37,20 @@ def _assert(condition: bool | tt.Tensor, message: str) -> None:
         handle_tt_function(_assert, (condition,), condition, message)
     elif not condition:
         raise AssertionError(message)
+
+
+def _assert_async(input: tt.Tensor, assert_msg: str = "") -> None:
+    """Raise RuntimeError unless a tensor of one element is true; here at once, in PyTorch when a GPU gets there.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt._assert_async(tt.tensor(1))
+    """
+    if input.numel() != 1:
+        raise ElementCountError(f"_assert_async(): takes a tensor of one element, not of {input.numel()}")
+    if not input:
+        raise ValueRangeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
 
 def _raise_unless(kind: type[Exception], cond: bool, message: Message) -> None:

@@ -90,13 +90,12 @@ HOMES: Final[Mapping[str, Mapping[str, str]]] = {
     "tt.backends.mps": {"torch.backends.mps": "is_built"},
     "tt.backends.nnpack": {"torch.backends.nnpack": "is_available"},
     "tt.backends.openmp": {"torch.backends.openmp": "is_available"},
-    "tt.core.custom_op.define": {"torch.library": "custom_op"},
     "tt.core.custom_op.infer_schema": {"torch.library": "infer_schema"},
     "tt.core.custom_op.kernel_snapshot": {"torch.library": "get_kernel"},
     "tt.core.custom_op.library": {
         "torch.library": (
-            "Library define impl impl_abstract register_autocast register_autograd register_fake "
-            "register_kernel register_tt_dispatch=register_torch_dispatch register_vmap"
+            "define impl_abstract register_autocast register_autograd register_fake "
+            "register_tt_dispatch=register_torch_dispatch register_vmap"
         ),
     },
     "tt.core.devices.accelerator": {

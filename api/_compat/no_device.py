@@ -56,7 +56,7 @@ def names_of(module: str, device: str) -> dict[str, Any]:
     >>> xpu["get_device_name"](0)
     Traceback (most recent call last):
         ...
-    tt.errors.UnsupportedError: torch.xpu.get_device_name(): no backend of tt serves an Intel GPU
+    tt.core.errors.UnsupportedError: torch.xpu.get_device_name(): no backend of tt serves an Intel GPU
     """
     return {
         **{name: _constant(name, None, "Do nothing: there is no device.") for name in _NOTHING.split()},

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tt.distributed as dist
+from tt.distributed import *  # noqa: F403 - all names of the namespace are found here too
 from tt.distributed.constants import default_pg_nccl_timeout, default_pg_timeout
 from tt.distributed.process_group import ProcessGroup
 from tt.distributed.world import current_world, default_group
@@ -35,10 +34,3 @@ def _resolve_process_group(group_name: str) -> ProcessGroup:
     if group is None:
         raise ValueError(f"there is no process group named {group_name!r}")
     return group
-
-
-def __getattr__(name: str) -> Any:
-    try:
-        return getattr(dist, name)
-    except AttributeError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

@@ -51,12 +51,16 @@ __all__ = [
     "set_default_load_endianness",
     "set_default_mmap_options",
     "skip_data",
-    *attach(
-        __name__,
-        {
-            ".rebuilding": "_get_layout",
-            ".saving": "DEFAULT_PROTOCOL save",
-            ".unsafe_globals": "get_unsafe_globals_in_checkpoint",
-        },
+    *(
+        name
+        for name in attach(
+            __name__,
+            {
+                ".rebuilding": "_get_layout",  # which pickles name
+                ".saving": "DEFAULT_PROTOCOL save",
+                ".unsafe_globals": "get_unsafe_globals_in_checkpoint",
+            },
+        )
+        if not name.startswith("_")
     ),
 ]

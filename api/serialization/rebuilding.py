@@ -501,7 +501,10 @@ def functions_of_pickles() -> dict[str, Callable[..., Any]]:
     >>> import tt
     >>> from tt.serialization.rebuilding import functions_of_pickles
     >>> make = functions_of_pickles()["torch._utils._rebuild_tensor_v2"]
-    >>> make(tt.ones(2, 2).storage(), 1, (2,), (2,), False, None)
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):  # storages with a dtype are deprecated
+    ...     storage = tt.ones(2, 2).storage()
+    >>> make(storage, 1, (2,), (2,), False, None)
     tensor([1., 1.])
     """
     return Rebuilder("a pickle", _storage_in, lambda storage, location: storage).functions()

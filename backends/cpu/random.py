@@ -346,6 +346,9 @@ def normal(self: Array, mean: float, std: float, generator: Generator | None) ->
 def uniform(self: Array, from_: float, to: float, generator: Generator | None) -> Array:
     check_uniform(from_, to, self.dtype.name)
     drawn = _filled(units, self.shape, generator, self.dtype)
+    if drawn.dtype.name == "bfloat16":
+        # Rounded once, at the end: before 0.7 ml_dtypes took a bfloat16 array times a number to float32 by itself.
+        drawn = drawn.astype(np.float32)
     return np.asarray(drawn * (to - from_) + from_).astype(self.dtype, copy=False)
 
 

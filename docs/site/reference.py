@@ -60,7 +60,7 @@ NAMESPACES: Final = {
     ),
     "Testing and measuring": (
         "testing", "utils.benchmark", "utils.flop_counter", "utils.module_tracker", "utils.tensorboard",
-        "utils.deterministic", "utils.collect_env", "utils",
+        "utils.deterministic", "utils.collect_env", "utils", "profiler",
     ),
     "Porting programs": ("as_torch", "port", "jit", "compiler"),
 }  # fmt: skip

@@ -229,6 +229,9 @@ def test_blocks_together_end_in_the_reverse_order() -> None:
 
 
 IN_PYTHON = {
+    "api/_compat/settings.py": 1,  # a generator
+    "api/_compat/torch/_C/_dispatch.py": 1,  # leaves blocks of tt
+    "api/_compat/torch/library.py": 1,  # a generator
     "api/autograd/_saved_mutation.py": 1,  # a generator
     "api/autograd/grad_mode.py": 1,  # does nothing: the switch is set when it is made
     "api/distributed/algorithms/join.py": 1,  # communicates at its end
@@ -242,17 +245,26 @@ IN_PYTHON = {
     "api/distributed/recorder.py": 1,  # of named operations, which is for looking at a run
     "api/distributed/stores/file_store.py": 1,  # a generator
     "api/distributed/stores/tcp_store.py": 1,  # in the thread of operations, which no signal interrupts
+    "api/fx/_symbolic_trace.py": 1,  # a generator
+    "api/fx/graph.py": 2,  # puts the place of new nodes back; a generator
+    "api/fx/graph_module.py": 1,  # a generator
+    "api/fx/interpreter.py": 1,  # a generator
+    "api/fx/proxy.py": 1,  # puts the scope of a trace back
+    "api/fx/traceback.py": 4,  # generators
     "api/hub/models.py": 1,  # a generator
+    "api/hub/progress.py": 1,  # ends a line
     "api/multiprocessing/segments.py": 1,  # a generator
     "api/nn/attention/__init__.py": 1,  # a generator
     "api/nn/parallel/distributed.py": 1,  # a generator
     "api/nn/utils/parametrize.py": 1,  # a generator
-    "api/nn/utils/stateless.py": 1,  # a generator
+    "api/nn/utils/stateless.py": 2,  # generators
     "api/optim/swapping.py": 1,  # a generator
+    "api/profiler/__init__.py": 1,  # does nothing
     "api/random.py": 1,  # a generator
     "api/serialization/allow_list.py": 1,  # puts a list back
     "api/serialization/atomic_file.py": 1,  # closes a file
     "api/serialization/options.py": 2,  # put a setting back
+    "api/utils/_contextlib.py": 1,  # of a class whose subclasses say what it does
     "api/utils/benchmark/timer.py": 1,  # a generator
     "api/utils/data/worker_pool.py": 1,  # a generator
     "api/utils/flop_counter.py": 1,  # prints the counts of a mode

@@ -2,7 +2,7 @@
 
 Note [Absent names]
 -------------------
-Libraries import names that they may never use, such as `torch.fx.symbolic_trace`, and would not load without them.  The
+Libraries import names that they may never use, such as `torch.export.export`, and would not load without them.  The
 modules here are tables of such names: a module of PyTorch, the names, and the reason.  Where no module serves the path
 the facade makes one of the rows; where tt or `tt._compat.torch` has it, the rows are added to it, in a process with the
 facade only.  A name has a row if a library imports it without a question.  What libraries ask for first (`hasattr`,

@@ -100,13 +100,13 @@ def absent(path: str, name: str, reason: str) -> Any:
     Examples
     --------
     >>> from tt._compat.absent.rows import absent
-    >>> Graph = absent("torch.fx", "Graph", "tt has no graphs")
-    >>> isinstance(1, Graph)
+    >>> Dim = absent("torch.export", "Dim", "tt exports no programs")
+    >>> isinstance(1, Dim)
     False
-    >>> Graph()
+    >>> Dim()
     Traceback (most recent call last):
         ...
-    tt.errors.UnsupportedError: torch.fx.Graph(): tt has no graphs
+    tt.core.errors.UnsupportedError: torch.export.Dim(): tt exports no programs
     """
     doc = f"Absent: {reason}."
     name, _, home = name.partition("@")

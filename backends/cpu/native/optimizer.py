@@ -242,7 +242,9 @@ def shares(number: Any, targets: Tensors) -> bool:
 def inplace(op: str, call: Callable[..., Call | None], function: str, *args: Any) -> None:
     """Change the tensors of the first list."""
     request, targets = call(function, *args), args[0]
-    if request is not None and not any(shares(operand, targets) for operand in args[1:]):
+    # Of a view whose memory a layer holds (a leaf that requires a gradient), the layer has to know of the change.
+    held = any(target._root is not None and target._root._keys & ~target._keys for target in targets)
+    if request is not None and not held and not any(shares(operand, targets) for operand in args[1:]):
         outputs = handles(targets)
         inputs = tuple([outputs if operand is targets else handles(operand) for operand in request[1]])
         if POINTWISE.each(request[0], inputs, request[2], outputs):

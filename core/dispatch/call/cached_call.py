@@ -762,6 +762,8 @@ class CachedCall:
                     elif tensor._root is None:
                         seen.add(id(storage.owner))
                         count += 1
+                    elif tensor._root._keys & ~tensor._keys:
+                        return False  # a layer holds the root, and may refuse the change
                     else:  # parameters are often parts of one tensor
                         backend, handle = storage.backend, tensor._handle
                         size = math.prod(handle.shape) * tensor._spec.dtype.itemsize

@@ -48,6 +48,16 @@ def test_sizes_tensors_and_assertions():
         tt._assert(tt.ones(1) < 0, "negative")
 
 
+def test_an_assertion_of_a_tensor_raises_what_pytorch_does():
+    tt._assert_async(tt.tensor([2]), "two")
+    with pytest.raises(RuntimeError, match="negative"):
+        tt._assert_async(tt.tensor(1) < 0, "negative")
+    with pytest.raises(RuntimeError, match="Expected Tensor with single nonzero value"):
+        tt._assert_async(tt.tensor(0.0))
+    with pytest.raises(RuntimeError, match="of one element, not of 2"):
+        tt._assert_async(tt.ones(2))
+
+
 def test_a_shape_as_a_tensor():
     found = tt._shape_as_tensor(tt.zeros(2, 0))
     assert found.tolist() == [2, 0] and found.dtype == tt.int64

@@ -37,7 +37,7 @@ LIBRARIES = (
 )
 """Array libraries; NumPy is that of the host and may be named."""
 
-OWN = {"backends/cuda": ("cupy",)}
+OWN = {"backends/cuda": ("cupy",), "api/_compat/torch/": ("torch",)}
 """The folders that may name a library: their own."""
 
 
@@ -72,9 +72,11 @@ def test_no_array_library_is_used_outside_of_its_own_folder(folder):
 
 
 REPORTS = {
+    "api/_compat/older_functions.py": "names functions of PyTorch in warnings",
     "api/_compat/torch/compiling.py": "names the function of PyTorch in a warning",
     "api/_compat/typed_tensors.py": "reads the names of PyTorch's types",
     "api/as_torch/facade.py": "gives tt to what imports PyTorch",
+    "api/fx/_codegen.py": "writes code that names PyTorch where it stands for tt",
     "api/port.py": "swaps the imports of PyTorch in programs",
     "api/serialization/loading.py": "reads PyTorch's files",
     "api/serialization/pickling.py": "writes names that PyTorch reads",
